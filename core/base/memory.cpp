@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dist {
+namespace {
+
+void* system_alloc(void*, std::size_t bytes, std::size_t align) {
+  void* memory = nullptr;
+  return posix_memalign(&memory, std::max(align, sizeof(void*)), bytes) == 0 ? memory : nullptr;
+}
+
+void system_free(void*, void* memory, std::size_t, std::size_t) { std::free(memory); }
+
+}  // namespace
+
+Memory* Memory::create(const dist_allocator& allocator) noexcept {
+  dist_allocator chosen = allocator;
+  if (chosen.alloc == nullptr) chosen = {nullptr, system_alloc, system_free};
+  void* place = chosen.alloc(chosen.user_data, sizeof(Memory), alignof(Memory));
+  return place == nullptr ? nullptr : new (place) Memory(chosen);
+}
+
+void Memory::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const dist_allocator allocator = allocator_;
+  this->~Memory();
+  allocator.free(allocator.user_data, this, sizeof(Memory), alignof(Memory));
+}
+
+void* Memory::try_allocate(std::size_t bytes, std::size_t align) noexcept {
+  return allocator_.alloc(allocator_.user_data, std::max<std::size_t>(bytes, 1), align);
+}
+
+void Memory::free(void* memory, std::size_t bytes, std::size_t align) noexcept {
+  if (memory == nullptr) return;
+  allocator_.free(allocator_.user_data, memory, std::max<std::size_t>(bytes, 1), align);
+}
+
+void* Memory::do_allocate(std::size_t bytes, std::size_t align) {
+  void* memory = try_allocate(bytes, align);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void Memory::do_deallocate(void* memory, std::size_t bytes, std::size_t align) {
+  free(memory, bytes, align);
+}
+
+void Counted::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  Memory* memory = memory_;
+  const std::size_t bytes = bytes_;
+  const std::size_t align = align_;
+  memory->retain();  // outlive the object that held the last reference
+  void* place = dynamic_cast<void*>(this);  // where the whole object begins
+  this->~Counted();
+  memory->free(place, bytes, align);
+  memory->release();
+}
+
+}  // namespace dist

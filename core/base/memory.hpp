@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: the host's allocator as a memory resource, and objects that are counted and live in it.
+//
+// Everything that libdist keeps is allocated here. A refusal throws std::bad_alloc, which only the control
+// plane may meet; the C ABI turns it into RESOURCE_EXHAUSTED.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory_resource>
+#include <new>
+#include <utility>
+
+#include "dist/types.h"
+
+namespace dist {
+
+class Memory;
+
+// An intrusive pointer to a Counted object.
+template <class T>
+class Ref {
+ public:
+  Ref() noexcept = default;
+  // Takes over a reference that the caller holds.
+  static Ref adopt(T* object) noexcept {
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
+  // Adds a reference.
+  static Ref share(T* object) noexcept {
+    if (object != nullptr) object->retain();
+    return adopt(object);
+  }
+  Ref(const Ref& other) noexcept : object_(other.object_) {
+    if (object_ != nullptr) object_->retain();
+  }
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_ != nullptr) object_->release();
+  }
+  T* get() const noexcept { return object_; }
+  T* operator->() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  // Hands the reference to the caller.
+  T* take() noexcept { return std::exchange(object_, nullptr); }
+
+ private:
+  T* object_ = nullptr;
+};
+
+// The host's allocator. Ends with the last object in it: each holds a reference.
+class Memory final : public std::pmr::memory_resource {
+ public:
+  // NULL functions mean malloc and free. Returns NULL where the allocator has no room for the Memory itself.
+  static Memory* create(const dist_allocator& allocator) noexcept;
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
+
+  // For code that must not throw: NULL where there is nothing left.
+  void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
+  void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
+
+ private:
+  explicit Memory(const dist_allocator& allocator) noexcept : allocator_(allocator) {}
+  ~Memory() override = default;
+  void* do_allocate(std::size_t bytes, std::size_t align) override;
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t align) override;
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+
+  dist_allocator allocator_;
+  std::atomic<std::size_t> references_{1};
+};
+
+// Base of what is counted and lives in a Memory; made by make_counted().
+class Counted {
+ public:
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
+  Memory& memory() const noexcept { return *memory_; }
+
+ protected:
+  explicit Counted(Memory& memory) noexcept : memory_(&memory) { memory.retain(); }
+  virtual ~Counted() { memory_->release(); }
+
+ private:
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+
+  std::atomic<std::size_t> references_{1};
+  Memory* memory_;
+  std::size_t bytes_ = 0;
+  std::size_t align_ = 0;
+};
+
+// A new T(memory, arguments...) with one reference. Throws what the constructor throws, and bad_alloc.
+template <class T, class... Arguments>
+Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
+  void* place = memory.allocate(sizeof(T), alignof(T));
+  T* object;
+  try {
+    object = new (place) T(memory, std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    memory.deallocate(place, sizeof(T), alignof(T));
+    throw;
+  }
+  object->bytes_ = sizeof(T);
+  object->align_ = alignof(T);
+  return Ref<T>::adopt(object);
+}
+
+}  // namespace dist

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/status.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace dist {
+namespace {
+
+Status record(dist_status code, const char* format, va_list arguments) noexcept {
+  // The text may quote the record that it replaces (an inner failure's message): format aside first.
+  char message[sizeof(ErrorRecord::message)];
+  std::vsnprintf(message, sizeof message, format, arguments);
+  ErrorRecord& error = last_error();
+  error = ErrorRecord{};
+  error.code = code;
+  copy_text(error.message, message);
+  return Status(code);
+}
+
+}  // namespace
+
+ErrorRecord& last_error() noexcept {
+  thread_local constinit ErrorRecord error;
+  return error;
+}
+
+Status fail(dist_status code, const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  const Status status = record(code, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+Status fail(const ErrorRecord& error) noexcept {
+  if (&error != &last_error()) last_error() = error;
+  return Status(error.code);
+}
+
+Status invalid_argument(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  const Status status = record(DIST_INVALID_ARGUMENT, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+Status failed_precondition(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  const Status status = record(DIST_FAILED_PRECONDITION, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+Status out_of_memory() noexcept {
+  return fail(DIST_RESOURCE_EXHAUSTED, "no memory: the allocator returned nothing");
+}
+
+const char* status_name(dist_status code) noexcept {
+  switch (code) {
+    case DIST_OK: return "OK";
+    case DIST_CANCELLED: return "CANCELLED";
+    case DIST_UNKNOWN: return "UNKNOWN";
+    case DIST_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
+    case DIST_DEADLINE_EXCEEDED: return "DEADLINE_EXCEEDED";
+    case DIST_NOT_FOUND: return "NOT_FOUND";
+    case DIST_ALREADY_EXISTS: return "ALREADY_EXISTS";
+    case DIST_PERMISSION_DENIED: return "PERMISSION_DENIED";
+    case DIST_RESOURCE_EXHAUSTED: return "RESOURCE_EXHAUSTED";
+    case DIST_FAILED_PRECONDITION: return "FAILED_PRECONDITION";
+    case DIST_ABORTED: return "ABORTED";
+    case DIST_OUT_OF_RANGE: return "OUT_OF_RANGE";
+    case DIST_UNIMPLEMENTED: return "UNIMPLEMENTED";
+    case DIST_INTERNAL: return "INTERNAL";
+    case DIST_UNAVAILABLE: return "UNAVAILABLE";
+    case DIST_DATA_LOSS: return "DATA_LOSS";
+    default: return "UNKNOWN_STATUS";
+  }
+}
+
+void copy_text(char* to, std::size_t size, const char* text) noexcept {
+  if (text == nullptr) text = "";
+  std::size_t length = strnlen(text, size);
+  if (length == size) {
+    length = size - 1;
+    // Never end inside a UTF-8 sequence: step back over its continuation bytes.
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0u) == 0x80u) --length;
+  }
+  std::memmove(to, text, length);
+  to[length] = '\0';
+}
+
+}  // namespace dist

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status: what a call came to. The words that go with a failure live in a thread-local record, so that
+// making, returning and copying a status never allocates and never throws.
+#pragma once
+
+#include <cstdint>
+
+#include "dist/types.h"
+
+namespace dist {
+
+class [[nodiscard]] Status {
+ public:
+  constexpr Status() noexcept = default;
+  constexpr explicit Status(dist_status code) noexcept : code_(code) {}
+  constexpr bool ok() const noexcept { return code_ == DIST_OK; }
+  constexpr dist_status code() const noexcept { return code_; }
+
+ private:
+  dist_status code_ = DIST_OK;
+};
+
+inline constexpr Status kOk{};
+
+// One failure, in words and as fields: what dist_last_error() and dist_last_error_info() give.
+struct ErrorRecord {
+  dist_status code = DIST_OK;
+  int32_t replica = -1;  // the culprit; -1: none
+  int32_t collective = 0;
+  int32_t group = 0;
+  int64_t sequence = 0;
+  char message[1024] = "";
+  char tag[DIST_MAX_TAG_BYTES] = "";
+  char expected[160] = "";
+  char received[160] = "";
+  char hint[160] = "";
+};
+
+// This thread's latest failure.
+ErrorRecord& last_error() noexcept;
+
+// Records a failure on this thread and returns it.
+[[gnu::format(printf, 2, 3)]] Status fail(dist_status code, const char* format, ...) noexcept;
+Status fail(const ErrorRecord& record) noexcept;
+
+// The most common failures, by name.
+[[gnu::format(printf, 1, 2)]] Status invalid_argument(const char* format, ...) noexcept;
+[[gnu::format(printf, 1, 2)]] Status failed_precondition(const char* format, ...) noexcept;
+Status out_of_memory() noexcept;
+
+// "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that has no name.
+const char* status_name(dist_status code) noexcept;
+
+// Copies `text` into `to`, cut to its size at a UTF-8 boundary, always ended. NULL is "".
+void copy_text(char* to, std::size_t size, const char* text) noexcept;
+template <std::size_t N>
+void copy_text(char (&to)[N], const char* text) noexcept {
+  copy_text(to, N, text);
+}
+
+#define DIST_TRY(expression)                                             \
+  do {                                                                   \
+    if (const ::dist::Status dist_try_ = (expression); !dist_try_.ok()) { \
+      return dist_try_;                                                  \
+    }                                                                    \
+  } while (false)
+
+}  // namespace dist

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/tensor.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace dist {
+namespace {
+
+struct DtypeTraits {
+  const char* name;
+  uint8_t size;
+  bool floating;
+  bool integer;
+};
+
+// Indexed by the dtype's number.
+constexpr DtypeTraits kDtypes[] = {
+    {"no dtype", 0, false, false}, {"f16", 2, true, false}, {"bf16", 2, true, false},
+    {"f32", 4, true, false},       {"f64", 8, true, false}, {"i8", 1, false, true},
+    {"u8", 1, false, true},        {"i16", 2, false, true}, {"u16", 2, false, true},
+    {"i32", 4, false, true},       {"u32", 4, false, true}, {"i64", 8, false, true},
+    {"u64", 8, false, true},       {"complex64", 8, true, false}, {"bool", 1, false, false},
+};
+constexpr int32_t kNumDtypes = sizeof kDtypes / sizeof kDtypes[0];
+
+const DtypeTraits& traits(dist_dtype dtype) noexcept {
+  return kDtypes[dtype > 0 && dtype < kNumDtypes ? dtype : 0];
+}
+
+// Copies dimension `dim` and those inside it; the innermost run is one memcpy where both sides are dense.
+void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byte* to,
+                    const int64_t* to_strides, const int64_t* shape, int32_t ndim, std::size_t size) noexcept {
+  if (ndim == 0) {
+    std::memcpy(to, from, size);
+    return;
+  }
+  if (ndim == 1 && from_strides[0] == 1 && to_strides[0] == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(shape[0]) * size);
+    return;
+  }
+  const auto step = static_cast<int64_t>(size);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    copy_dimension(from + i * from_strides[0] * step, from_strides + 1, to + i * to_strides[0] * step,
+                   to_strides + 1, shape + 1, ndim - 1, size);
+  }
+}
+
+// The strides of a tensor, made up where they are not given.
+const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_NDIM]) noexcept {
+  if (tensor.strides != nullptr) return tensor.strides;
+  int64_t step = 1;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    made[i] = step;
+    step *= tensor.shape[i];
+  }
+  return made;
+}
+
+}  // namespace
+
+std::size_t dtype_size(dist_dtype dtype) noexcept { return traits(dtype).size; }
+const char* dtype_name(dist_dtype dtype) noexcept { return traits(dtype).name; }
+bool dtype_is_floating(dist_dtype dtype) noexcept { return traits(dtype).floating; }
+bool dtype_is_integer(dist_dtype dtype) noexcept { return traits(dtype).integer; }
+
+dist_dtype dtype_of_mean(dist_dtype dtype) noexcept {
+  if (!dtype_is_integer(dtype)) return dtype;
+  return dtype_size(dtype) >= 4 ? DIST_F64 : DIST_F32;
+}
+
+const char* op_name(dist_reduce_op op) noexcept {
+  switch (op) {
+    case DIST_REDUCE_SUM: return "SUM";
+    case DIST_REDUCE_MEAN: return "MEAN";
+    case DIST_REDUCE_MIN: return "MIN";
+    case DIST_REDUCE_MAX: return "MAX";
+    case DIST_REDUCE_PROD: return "PROD";
+    default: return "no op";
+  }
+}
+
+Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
+  if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
+    return invalid_argument("op %d is no reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX or PROD", op);
+  }
+  const bool order = op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
+  if (dtype == DIST_COMPLEX64 && order) {
+    return invalid_argument("%s of complex64: complex numbers have no order; use SUM, MEAN or PROD",
+                            op_name(op));
+  }
+  if (dtype == DIST_BOOL && !order) {
+    return invalid_argument("%s of bool: use MIN (and), MAX (or), or convert to a number", op_name(op));
+  }
+  return kOk;
+}
+
+Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
+  const std::size_t size = dtype_size(tensor.dtype);
+  if (size == 0) return invalid_argument("%s: %d is no dtype; use DIST_F32 or another DIST_... type", what, tensor.dtype);
+  if (tensor.ndim < 0 || tensor.ndim > DIST_MAX_NDIM) {
+    return invalid_argument("%s: ndim is %d; a tensor has 0 to %d dimensions", what, tensor.ndim, DIST_MAX_NDIM);
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) {
+    return invalid_argument("%s: ndim is %d but shape is NULL", what, tensor.ndim);
+  }
+  TensorSize measured{1, 0, true};
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] < 0) {
+      return invalid_argument("%s: shape[%d] is %lld; a size is 0 or more", what, i,
+                              static_cast<long long>(tensor.shape[i]));
+    }
+    if (tensor.shape[i] == 0) measured.elements = 0;
+  }
+  // Sizes are multiplied only where none is 0: [2^62, 4, 0] is an empty tensor, not an overflow.
+  const int64_t most = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(size);
+  for (int32_t i = 0; i < tensor.ndim && measured.elements != 0; ++i) {
+    if (tensor.shape[i] > most / measured.elements) {
+      return invalid_argument("%s: the shape has more than 2^63 bytes", what);
+    }
+    measured.elements *= tensor.shape[i];
+  }
+  measured.bytes = static_cast<std::size_t>(measured.elements) * size;
+  if (measured.elements != 0 && tensor.data == nullptr) {
+    return invalid_argument("%s: data is NULL but the tensor has %lld elements", what,
+                            static_cast<long long>(measured.elements));
+  }
+  if (tensor.strides != nullptr && measured.elements != 0) {
+    int64_t dense = 1;
+    for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+      if (tensor.shape[i] != 1 && tensor.strides[i] != dense) measured.contiguous = false;
+      dense *= tensor.shape[i];
+    }
+  }
+  *out = measured;
+  return kOk;
+}
+
+bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept {
+  if (a.ndim != b.ndim) return false;
+  for (int32_t i = 0; i < a.ndim; ++i) {
+    if (a.shape[i] != b.shape[i]) return false;
+  }
+  return true;
+}
+
+void describe(const dist_tensor& tensor, char* text, std::size_t size) noexcept {
+  int used = std::snprintf(text, size, "%s[", dtype_name(tensor.dtype));
+  for (int32_t i = 0; i < tensor.ndim && used > 0 && static_cast<std::size_t>(used) < size; ++i) {
+    const auto at = static_cast<std::size_t>(used);
+    used += std::snprintf(text + at, size - at, i == 0 ? "%lld" : ", %lld",
+                          static_cast<long long>(tensor.shape[i]));
+  }
+  if (used > 0 && static_cast<std::size_t>(used) < size) {
+    std::snprintf(text + used, size - static_cast<std::size_t>(used), "]");
+  }
+}
+
+void copy_elements(const dist_tensor& from, const dist_tensor& to) noexcept {
+  for (int32_t i = 0; i < from.ndim; ++i) {
+    if (from.shape[i] == 0) return;
+  }
+  int64_t made_from[DIST_MAX_NDIM];
+  int64_t made_to[DIST_MAX_NDIM];
+  copy_dimension(static_cast<const std::byte*>(from.data), strides_of(from, made_from),
+                 static_cast<std::byte*>(to.data), strides_of(to, made_to), from.shape, from.ndim,
+                 dtype_size(from.dtype));
+}
+
+}  // namespace dist

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types and tensor views: names, sizes, and the checks that every view from outside passes once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// Bytes of one element; 0 for a number that is no dtype.
+std::size_t dtype_size(dist_dtype dtype) noexcept;
+// "f32"; "dtype 99" is "no dtype" for such a number.
+const char* dtype_name(dist_dtype dtype) noexcept;
+bool dtype_is_floating(dist_dtype dtype) noexcept;  // f16, bf16, f32, f64, complex64
+bool dtype_is_integer(dist_dtype dtype) noexcept;   // signed and unsigned, not bool
+// What MEAN of this dtype gives: f64 for 32- and 64-bit integers, f32 for smaller ones, else itself.
+dist_dtype dtype_of_mean(dist_dtype dtype) noexcept;
+
+// "SUM"; "no op" for a number that is none.
+const char* op_name(dist_reduce_op op) noexcept;
+// OK where `op` can reduce `dtype`; says which ops can where not.
+Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept;
+
+// What a checked tensor measures.
+struct TensorSize {
+  int64_t elements = 0;
+  std::size_t bytes = 0;  // of its elements, without gaps
+  bool contiguous = true; // row-major without gaps (sizes of 1 and empty tensors count as such)
+};
+
+// Checks a view from outside: dtype, ndim, sizes, n * size overflow, data where there are elements. `what`
+// begins the message: "in[2]".
+Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
+
+bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;
+
+// "f32[3, 4]", cut to `size`.
+void describe(const dist_tensor& tensor, char* text, std::size_t size) noexcept;
+
+// Copies elements between tensors of equal shape and dtype, each with its own strides.
+void copy_elements(const dist_tensor& from, const dist_tensor& to) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floating-point environment in which every sum is made: round to nearest, subnormals kept. Hosts run
+// with others (flush-to-zero, another rounding mode); results must not depend on it.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <xmmintrin.h>
+#endif
+
+namespace dist {
+
+// Sets the standard environment and puts the host's back at the end of the scope.
+class FpEnvironment {
+ public:
+#if defined(__x86_64__) || defined(__i386__)
+  FpEnvironment() noexcept : host_(_mm_getcsr()) {
+    // All exceptions masked, round to nearest, no flush-to-zero, no denormals-are-zero. The sticky flags
+    // (low six bits) are the host's to read: they are kept.
+    const uint32_t wanted = (host_ & 0x3Fu) | 0x1F80u;
+    changed_ = host_ != wanted;
+    if (changed_) _mm_setcsr(wanted);
+  }
+  ~FpEnvironment() {
+    if (changed_) _mm_setcsr(host_);
+  }
+
+ private:
+  uint32_t host_;
+#elif defined(__aarch64__)
+  FpEnvironment() noexcept {
+    asm volatile("mrs %0, fpcr" : "=r"(host_));
+    // Rounding mode 00, FZ and FZ16 off, default NaN off, traps off.
+    const uint64_t wanted = 0;
+    changed_ = host_ != wanted;
+    if (changed_) asm volatile("msr fpcr, %0" ::"r"(wanted));
+  }
+  ~FpEnvironment() {
+    if (changed_) asm volatile("msr fpcr, %0" ::"r"(host_));
+  }
+
+ private:
+  uint64_t host_;
+#else
+#error "libdist does not know this CPU's floating-point control register"
+#endif
+  bool changed_;
+
+ public:
+  FpEnvironment(const FpEnvironment&) = delete;
+  FpEnvironment& operator=(const FpEnvironment&) = delete;
+};
+
+}  // namespace dist

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduction kernels: dtype × op, by SIMD of the CPU that runs (Google Highway), the same bits on each.
+//
+//     for i in 0 .. count-1:
+//       acc = src[0][i];   for p in 1 .. num_src-1:  acc = op(acc, src[p][i])      (left to right)
+//       for d in 0 .. num_dst-1:  dst[d][i] = finish(acc)
+//
+// A kernel knows no thread and no group; it is a pure function of its sources. A destination may be a source
+// at the same address; it overlaps none otherwise.
+#pragma once
+
+#include <cstddef>
+
+#include "dist/types.h"
+
+namespace dist {
+
+struct ReduceArguments {
+  const std::byte* const* src;  // num_src pointers to `count` elements
+  std::byte* const* dst;        // num_dst pointers
+  std::size_t num_src;          // 1 or more
+  std::size_t num_dst;          // 1 or more
+  std::size_t count;            // elements
+  double divisor;               // MEAN: what the folded sum is divided by, in the accumulator's type
+  bool stream;                  // store past the caches (for results much larger than these)
+};
+
+using ReduceKernel = void (*)(const ReduceArguments&) noexcept;
+
+// The kernel of a pair that check_op() accepts. MEAN of integers writes dtype_of_mean(dtype). f16 and bf16
+// accumulate in f32 and round once; integers wrap; MIN and MAX give NaN if any source is NaN, and order
+// -0 before +0; bool reads nonzero as true and writes 0 or 1.
+ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept;
+
+// Names of the SIMD targets that this build has and this CPU can run, widest first; ended by NULL.
+const char* const* kernel_targets() noexcept;
+
+// The kernel of one target by name (tests, benchmarks); NULL if the CPU or the build has not that target.
+// "SCALAR" is plain C++ without SIMD, kept as the reference.
+ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept;
+
+}  // namespace dist

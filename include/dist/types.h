@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dist/types.h: the vocabulary that libdist's core and its C ABI share: status codes, element types,
+ * reduction operators, tensors, and the host's allocator, log and clock.
+ *
+ * No function is declared here. Every numeric constant is part of the ABI and never changes.
+ */
+#ifndef DIST_TYPES_H
+#define DIST_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Attributes (empty for SWIG, which does not parse them) -------------------------------------- */
+
+#if defined(SWIG) || defined(DIST_STATIC) || !defined(__GNUC__)
+#define DIST_API
+#else
+#define DIST_API __attribute__((visibility("default")))
+#endif
+
+#if defined(SWIG) || !defined(__GNUC__)
+#define DIST_NODISCARD
+#else
+#define DIST_NODISCARD __attribute__((warn_unused_result))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status ---------------------------------------------------------------------------------------- */
+
+/**
+ * What a call came to: DIST_OK (0), or why it failed. The numbers are those of Abseil, gRPC and
+ * TensorFlow. Unknown numbers may come from later versions: treat them like DIST_INTERNAL.
+ */
+typedef int32_t dist_status;
+enum {
+  DIST_OK = 0,
+  DIST_CANCELLED = 1,           /* dist_strategy_cancel() was called */
+  DIST_UNKNOWN = 2,             /* a host callback failed with a code of its own */
+  DIST_INVALID_ARGUMENT = 3,    /* the arguments are wrong whatever the state (Python: ValueError) */
+  DIST_DEADLINE_EXCEEDED = 4,   /* a peer did not arrive, or the run did not end, in time */
+  DIST_NOT_FOUND = 5,           /* no such key, name or file */
+  DIST_ALREADY_EXISTS = 6,      /* a name is taken */
+  DIST_PERMISSION_DENIED = 7,   /* the system refuses */
+  DIST_RESOURCE_EXHAUSTED = 8,  /* no memory, or no thread could be made */
+  DIST_FAILED_PRECONDITION = 9, /* right arguments, wrong moment (Python: RuntimeError) */
+  DIST_ABORTED = 10,            /* a peer failed first; the report names it */
+  DIST_OUT_OF_RANGE = 11,       /* past the end: a dataset has no further batch */
+  DIST_UNIMPLEMENTED = 12,      /* not offered by this strategy, dtype or build */
+  DIST_INTERNAL = 13,           /* a defect of libdist: please report it */
+  DIST_UNAVAILABLE = 14,        /* a worker or service cannot be reached */
+  DIST_DATA_LOSS = 15           /* a file or message is cut short or corrupt */
+};
+
+/* ---- Elements -------------------------------------------------------------------------------------- */
+
+/** The type of a tensor's elements. 0 is no type, so that a forgotten field is an error. */
+typedef int32_t dist_dtype;
+enum {
+  DIST_F16 = 1,  /* IEEE 754 binary16 */
+  DIST_BF16 = 2, /* bfloat16: the upper half of a binary32 */
+  DIST_F32 = 3,
+  DIST_F64 = 4,
+  DIST_I8 = 5,
+  DIST_U8 = 6,
+  DIST_I16 = 7,
+  DIST_U16 = 8,
+  DIST_I32 = 9,
+  DIST_U32 = 10,
+  DIST_I64 = 11,
+  DIST_U64 = 12,
+  DIST_COMPLEX64 = 13, /* two F32: real, imaginary */
+  DIST_BOOL = 14       /* one byte: 0 is false, all else true; written as 0 or 1 */
+};
+
+/** How contributions become one. 0 is no operator. */
+typedef int32_t dist_reduce_op;
+enum {
+  DIST_REDUCE_SUM = 1,
+  DIST_REDUCE_MEAN = 2,
+  DIST_REDUCE_MIN = 3,
+  DIST_REDUCE_MAX = 4,
+  DIST_REDUCE_PROD = 5
+};
+
+/* ---- Limits ---------------------------------------------------------------------------------------- */
+
+enum {
+  DIST_MAX_REPLICAS = 256, /* of one strategy in one process */
+  DIST_MAX_NDIM = 16,      /* dimensions of a tensor */
+  DIST_MAX_TAG_BYTES = 48  /* of a tag, its end included; a longer one is cut */
+};
+
+/* ---- Tensors --------------------------------------------------------------------------------------- */
+
+/**
+ * A view of the caller's memory: `ndim` dimensions of `shape[i]` elements, `strides[i]` elements apart.
+ * libdist never keeps a view past the call that takes it, unless that call says so.
+ *
+ *     shape    NULL where ndim is 0 (a scalar: one element)
+ *     strides  in elements; NULL means row-major without gaps
+ *     data     NULL only where the tensor has no element
+ */
+typedef struct dist_tensor {
+  void *data;
+  dist_dtype dtype;
+  int32_t ndim;
+  const int64_t *shape;
+  const int64_t *strides;
+} dist_tensor;
+
+/* ---- What the host may supply ---------------------------------------------------------------------- */
+
+/**
+ * The host's memory. `alloc` returns NULL where it has none; `align` is a power of two. Called from any
+ * thread, also from several at once; must not call back into libdist.
+ */
+typedef struct dist_allocator {
+  void *user_data;
+  void *(*alloc)(void *user_data, size_t size_bytes, size_t align_bytes);
+  void (*free)(void *user_data, void *memory, size_t size_bytes, size_t align_bytes);
+} dist_allocator;
+
+/** How much a log line matters. */
+enum { DIST_LOG_ERROR = 1, DIST_LOG_WARNING = 2, DIST_LOG_INFO = 3 };
+
+/** Takes one finished UTF-8 line without a newline. Called from any thread; must not call libdist. */
+typedef void (*dist_log_fn)(void *user_data, int32_t level, const char *message);
+
+/** Nanoseconds that never go back, from any start. Called from any thread. */
+typedef int64_t (*dist_clock_fn)(void *user_data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_TYPES_H */
