@@ -8,10 +8,14 @@
 namespace dist {
 namespace {
 
+thread_local constinit uint64_t failures = 0;
+
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
-  // The text may quote the record that it replaces (an inner failure's message): format aside first.
-  char message[sizeof(ErrorRecord::message)];
+  // The text may quote the record that it replaces (an inner failure's message): format aside first. A little longer
+  // than what is kept, so that copy_text() does the cutting.
+  char message[sizeof(ErrorRecord::message) + 8];
   std::vsnprintf(message, sizeof message, format, arguments);
+  ++failures;
   ErrorRecord& error = last_error();
   error = ErrorRecord{};
   error.code = code;
@@ -26,6 +30,8 @@ ErrorRecord& last_error() noexcept {
   return error;
 }
 
+uint64_t failures_on_this_thread() noexcept { return failures; }
+
 Status fail(dist_status code, const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
@@ -35,6 +41,7 @@ Status fail(dist_status code, const char* format, ...) noexcept {
 }
 
 Status fail(const ErrorRecord& error) noexcept {
+  ++failures;
   if (&error != &last_error()) last_error() = error;
   return Status(error.code);
 }

@@ -36,8 +36,9 @@ struct ErrorRecord {
   char hint[160] = "";
 };
 
-// This thread's latest failure.
+// This thread's latest failure, and how many it has had: whether a record is new.
 ErrorRecord& last_error() noexcept;
+uint64_t failures_on_this_thread() noexcept;
 
 // Records a failure on this thread and returns it.
 [[gnu::format(printf, 2, 3)]] Status fail(dist_status code, const char* format, ...) noexcept;

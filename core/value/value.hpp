@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -19,18 +20,22 @@ class Value;
 class Variable;
 using ValueRef = Ref<Value>;
 
+// Levels of lists and dictionaries. Distributed values add none (they do not nest), so that what a run takes
+// it can also return.
 inline constexpr int kMaxNesting = 64;
 
 class Value final : public Counted {
  public:
-  // A tensor with data of its own, not set yet where tensor.data is NULL; else a copy.
+  // A tensor with data of its own, 64-byte aligned and row-major: not set yet where tensor.data is NULL, else
+  // a copy.
   static Status copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out);
+  // Borrows tensor.data until release(user_data) (release may be NULL), which is never called on a failure.
   static Status wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_release_fn release,
                             void* user_data, ValueRef* out);
   // A list, or a per-replica or mirrored value of items.size() components.
   static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
-  static Status create_dict(Memory& memory, std::span<const char* const> keys,
-                            std::span<Value* const> items, ValueRef* out);
+  static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
+                            ValueRef* out);
   static ValueRef of_variable(Variable& variable);
 
   int32_t kind() const noexcept { return kind_; }
@@ -38,26 +43,59 @@ class Value final : public Counted {
   bool distributed() const noexcept {
     return kind_ == DIST_VALUE_PER_REPLICA || kind_ == DIST_VALUE_MIRRORED;
   }
+  // Distributed itself, or somewhere inside.
+  bool holds_distributed() const noexcept { return holds_distributed_; }
+  bool is_list_or_dict() const noexcept { return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_DICT; }
+  // A tensor or variable: what tensor() can be asked of.
+  bool has_tensor() const noexcept { return kind_ == DIST_VALUE_TENSOR || kind_ == DIST_VALUE_VARIABLE; }
   std::span<const ValueRef> items() const noexcept { return items_; }
   const char* key(std::size_t index) const noexcept { return keys_[index].c_str(); }
+  // The item under `key`, or NULL.
   Value* find(const char* key) const noexcept;
   // Of a tensor: its view; of a variable: the view of replica 0's copy.
   dist_tensor tensor() const noexcept;
   Variable* variable() const noexcept { return variable_.get(); }
   int depth() const noexcept { return depth_; }
+
   // "a list", "a per-replica value": for messages.
   static const char* kind_name(int32_t kind) noexcept;
+  // "a list of 2", "a tensor f32[4]"; "nothing" for NULL.
+  static void describe(const Value* value, char* text, std::size_t size) noexcept;
 
  private:
-  // ... implementation's own
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+
+  Value(Memory& memory, int32_t kind);
+  ~Value() override;
+
+  static Status make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes, ValueRef* out);
+  Status keep_items(std::span<Value* const> items);
+
+  int32_t kind_;
+  bool holds_distributed_ = false;
+  int16_t depth_ = 0;
+  std::pmr::vector<ValueRef> items_;
+  std::pmr::vector<std::pmr::string> keys_;  // a dictionary's, sorted, key i of item i
+  Ref<Variable> variable_;
+  dist_tensor tensor_{};
+  std::byte* block_ = nullptr;  // own elements, then shape and strides
+  std::size_t block_bytes_ = 0;
+  dist_release_fn release_ = nullptr;
+  void* user_data_ = nullptr;
 };
 
 // What replica `id` sees of a value: wherever a distributed value stands, its component `id`; parts without
 // one are the same objects. NULL stays NULL.
 Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
-// The results of R replicas as one value (DESIGN: same object everywhere stays itself; equal structures merge
-// leaf by leaf; leaves become per-replica values). All NULL gives NULL. `what` begins messages: "result".
+// The results of R replicas as one value: the same object everywhere stays itself, equal structures merge
+// leaf by leaf, other leaves become per-replica values. One result, or all NULL, is given as it is. `what`
+// begins messages: "result".
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out);
+
+// As merge(), but a leaf becomes a per-replica value even where all hold the same object: turns a per-replica
+// value of nests inside out.
+Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out);
 
 }  // namespace dist

@@ -45,7 +45,7 @@
 #ifndef DIST_DIST_H
 #define DIST_DIST_H
 
-#include "types.h"
+#include "types.h" /* statuses, dtypes, operators, tensors, the kinds of strategies, threads and values */
 
 #ifdef __cplusplus
 extern "C" {
@@ -117,16 +117,6 @@ DIST_API const char *dist_status_name(dist_status status);
  */
 DIST_API const char *dist_last_error(void);
 
-/** Which collective an error speaks of. 0: none. */
-enum {
-  DIST_COLLECTIVE_NONE = 0,
-  DIST_COLLECTIVE_ALL_REDUCE = 1,
-  DIST_COLLECTIVE_BROADCAST = 2,
-  DIST_COLLECTIVE_BARRIER = 3,
-  DIST_COLLECTIVE_MERGE_CALL = 4,
-  DIST_COLLECTIVE_RETURN = 5 /* the end of the replica function, where all meet too */
-};
-
 /** The latest error as fields. Texts are never NULL; "" where there is nothing to say. */
 typedef struct dist_error_info {
   uint32_t struct_size;
@@ -168,26 +158,6 @@ DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_in
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
 /* ==== 3. Strategies ================================================================================= */
-
-/** How values and variables are placed. */
-enum {
-  DIST_STRATEGY_MIRRORED = 0,   /* R replicas; every variable has R equal copies */
-  DIST_STRATEGY_ONE_DEVICE = 1, /* one replica, for programs that run on one or many */
-  DIST_STRATEGY_DEFAULT = 2     /* one replica: what a program has that never chose a strategy */
-};
-
-/** On which threads the replicas run. */
-enum {
-  DIST_THREADS_CALLER = 0,  /* dist_run()'s caller is replica 0; the others are library threads */
-  DIST_THREADS_LIBRARY = 1, /* all replicas are library threads; dist_run()'s caller waits */
-  DIST_THREADS_HOST = 2     /* none: the host's threads come in by dist_replica_enter() */
-};
-
-/** Where library threads run. */
-enum {
-  DIST_PLACEMENT_FREE = 0,  /* wherever the system puts them */
-  DIST_PLACEMENT_CORES = 1  /* each on one core of its own, neighbours near; the caller is never moved */
-};
 
 typedef struct dist_strategy_options {
   uint32_t struct_size;
@@ -527,16 +497,6 @@ DIST_API DIST_NODISCARD dist_status dist_merge_call(dist_replica *replica, dist_
 
 /* ==== 7. Values ===================================================================================== */
 
-/** What a value is. */
-enum {
-  DIST_VALUE_TENSOR = 1,
-  DIST_VALUE_PER_REPLICA = 2, /* one value for each replica */
-  DIST_VALUE_MIRRORED = 3,    /* the same, known to be equal */
-  DIST_VALUE_LIST = 4,
-  DIST_VALUE_DICT = 5, /* keys are text, in order of their bytes */
-  DIST_VALUE_VARIABLE = 6
-};
-
 /**
  * A copy of a tensor, row-major.
  *
@@ -552,9 +512,6 @@ enum {
 DIST_API DIST_NODISCARD dist_status dist_value_create_tensor(dist_strategy *strategy,
                                                              const dist_tensor *tensor,
                                                              dist_value **out_value);
-
-/** Called when the last reference to a wrapped tensor goes, on whichever thread that happens. */
-typedef void (*dist_release_fn)(void *user_data);
 
 /**
  * A value that borrows the caller's memory until `release` is called (at once, if this fails: never).
@@ -770,17 +727,6 @@ DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
                                                          struct DLManagedTensor **out_managed);
 
 /* ==== 8. Variables ================================================================================== */
-
-/** What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation). */
-enum {
-  DIST_AGGREGATION_NONE = 0, /* each replica writes its own copy */
-  DIST_AGGREGATION_SUM = 1,
-  DIST_AGGREGATION_MEAN = 2,
-  DIST_AGGREGATION_ONLY_FIRST_REPLICA = 3 /* replica 0's value goes to all */
-};
-
-/** How an assignment changes the variable. */
-enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
 
 typedef struct dist_variable_options {
   uint32_t struct_size;

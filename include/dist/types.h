@@ -86,6 +86,59 @@ enum {
   DIST_REDUCE_PROD = 5
 };
 
+/* ---- Kinds ------------------------------------------------------------------------------------------- */
+
+/** Which collective an error speaks of. 0: none. */
+enum {
+  DIST_COLLECTIVE_NONE = 0,
+  DIST_COLLECTIVE_ALL_REDUCE = 1,
+  DIST_COLLECTIVE_BROADCAST = 2,
+  DIST_COLLECTIVE_BARRIER = 3,
+  DIST_COLLECTIVE_MERGE_CALL = 4,
+  DIST_COLLECTIVE_RETURN = 5 /* the end of the replica function, where all meet too */
+};
+
+/** How values and variables are placed. */
+enum {
+  DIST_STRATEGY_MIRRORED = 0,   /* R replicas; every variable has R equal copies */
+  DIST_STRATEGY_ONE_DEVICE = 1, /* one replica, for programs that run on one or many */
+  DIST_STRATEGY_DEFAULT = 2     /* one replica: what a program has that never chose a strategy */
+};
+
+/** On which threads the replicas run. */
+enum {
+  DIST_THREADS_CALLER = 0,  /* dist_run()'s caller is replica 0; the others are library threads */
+  DIST_THREADS_LIBRARY = 1, /* all replicas are library threads; dist_run()'s caller waits */
+  DIST_THREADS_HOST = 2     /* none: the host's threads come in by dist_replica_enter() */
+};
+
+/** Where library threads run. */
+enum {
+  DIST_PLACEMENT_FREE = 0,  /* wherever the system puts them */
+  DIST_PLACEMENT_CORES = 1  /* each on one core of its own, neighbours near; the caller is never moved */
+};
+
+/** What a value is. */
+enum {
+  DIST_VALUE_TENSOR = 1,
+  DIST_VALUE_PER_REPLICA = 2, /* one value for each replica */
+  DIST_VALUE_MIRRORED = 3,    /* the same, known to be equal */
+  DIST_VALUE_LIST = 4,
+  DIST_VALUE_DICT = 5, /* keys are text, in order of their bytes */
+  DIST_VALUE_VARIABLE = 6
+};
+
+/** What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation). */
+enum {
+  DIST_AGGREGATION_NONE = 0, /* each replica writes its own copy */
+  DIST_AGGREGATION_SUM = 1,
+  DIST_AGGREGATION_MEAN = 2,
+  DIST_AGGREGATION_ONLY_FIRST_REPLICA = 3 /* replica 0's value goes to all */
+};
+
+/** How an assignment changes the variable. */
+enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
+
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
 enum {
@@ -123,6 +176,9 @@ typedef struct dist_allocator {
   void *(*alloc)(void *user_data, size_t size_bytes, size_t align_bytes);
   void (*free)(void *user_data, void *memory, size_t size_bytes, size_t align_bytes);
 } dist_allocator;
+
+/** Called when libdist no longer uses the caller's memory or user_data, on whichever thread that happens. */
+typedef void (*dist_release_fn)(void *user_data);
 
 /** How much a log line matters. */
 enum { DIST_LOG_ERROR = 1, DIST_LOG_WARNING = 2, DIST_LOG_INFO = 3 };

@@ -1,0 +1,3 @@
+module libdist.example/dist
+
+go 1.19

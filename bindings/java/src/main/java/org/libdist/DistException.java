@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.nio.charset.StandardCharsets;
+
+/** A failure that libdist reports, in words and as fields. */
+public final class DistException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    private final Status status;
+    private final int worker;
+    private final int replica;
+    private final Collective collective;
+    private final int group;
+    private final long sequence;
+    private final String tag;
+    private final String expected;
+    private final String received;
+    private final String hint;
+    private final boolean told;
+
+    /** Made by native code, of the record of dist_swig_error() in dist.i. */
+    DistException(byte[] record) {
+        this(new String(record, StandardCharsets.UTF_8).split("\0", -1));
+    }
+
+    private DistException(String[] field) {
+        super(field[6]);
+        status = Status.of(Integer.parseInt(field[0]));
+        worker = Integer.parseInt(field[1]);
+        replica = Integer.parseInt(field[2]);
+        collective = Collective.of(Integer.parseInt(field[3]));
+        group = Integer.parseInt(field[4]);
+        sequence = Long.parseLong(field[5]);
+        tag = field[7];
+        expected = field[8];
+        received = field[9];
+        hint = field[10];
+        told = true;
+    }
+
+    DistException(Status status, String message) {
+        super(message);
+        this.status = status;
+        worker = 0;
+        replica = -1;
+        collective = Collective.NONE;
+        group = 0;
+        sequence = 0;
+        tag = "";
+        expected = "";
+        received = "";
+        hint = "";
+        told = false;
+    }
+
+    /** Whether libdist's core said it, not this package. */
+    boolean told() {
+        return told;
+    }
+
+    /** What kind of failure it is. */
+    public Status status() {
+        return status;
+    }
+
+    /** The culprit's process; 0 in a strategy of one process. */
+    public int worker() {
+        return worker;
+    }
+
+    /** The culprit's id; -1: no replica is to blame. */
+    public int replica() {
+        return replica;
+    }
+
+    /** Where it was noticed. */
+    public Collective collective() {
+        return collective;
+    }
+
+    /** Which group of replicas met; 0: all. */
+    public int group() {
+        return group;
+    }
+
+    /** The collective's number in this run, from 1; 0: outside a collective. */
+    public long sequence() {
+        return sequence;
+    }
+
+    /** The collective's tag; "" where it has none. */
+    public String tag() {
+        return tag;
+    }
+
+    /** What the majority, or the lowest id, asked for; maybe "". */
+    public String expected() {
+        return expected;
+    }
+
+    /** What the culprit asked for, or that it left or did not come; maybe "". */
+    public String received() {
+        return received;
+    }
+
+    /** What to try; maybe "". */
+    public String hint() {
+        return hint;
+    }
+
+    @Override
+    public String toString() {
+        return getClass().getName() + ": " + status + ": " + getMessage();
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/** The smallest test runner that meson test understands: names, checks, and TAP lines. */
+final class Tap {
+    interface Test {
+        void run() throws Exception;
+    }
+
+    private record Named(String name, Test test) {}
+
+    private final List<Named> tests = new ArrayList<>();
+
+    void add(String name, Test test) {
+        tests.add(new Named(name, test));
+    }
+
+    /** Runs them all; the process's exit status says whether they passed. */
+    void runAll() {
+        System.out.println("1.." + tests.size());
+        boolean passed = true;
+        for (int i = 0; i < tests.size(); i++) {
+            Named named = tests.get(i);
+            try {
+                named.test.run();
+                System.out.printf("ok %d - %s%n", i + 1, named.name);
+            } catch (Throwable t) {
+                passed = false;
+                System.out.printf("not ok %d - %s%n", i + 1, named.name);
+                t.printStackTrace();
+            }
+        }
+        System.exit(passed ? 0 : 1);
+    }
+
+    static void check(boolean holds, Object... seen) {
+        if (!holds) {
+            throw new AssertionError(List.of(seen).toString());
+        }
+    }
+
+    static void equal(Object expected, Object actual) {
+        if (!Objects.equals(expected, actual)) {
+            throw new AssertionError("expected " + expected + ", got " + actual);
+        }
+    }
+
+    static <T extends Throwable> T thrown(Class<T> type, Test test) {
+        try {
+            test.run();
+        } catch (Throwable t) {
+            if (type.isInstance(t)) {
+                return type.cast(t);
+            }
+            throw new AssertionError("expected " + type.getName(), t);
+        }
+        throw new AssertionError("expected " + type.getName() + ", nothing was thrown");
+    }
+}

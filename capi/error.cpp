@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 2: version, errors.
+#include <algorithm>
+#include <cstring>
+
+#include "capi/guard.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+int32_t dist_version(void) {
+  return DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH;
+}
+
+int32_t dist_has_feature(const char* name) {
+  if (name == nullptr) return 0;
+#if DIST_HAVE_HWLOC
+  if (std::strcmp(name, "numa") == 0) return 1;
+#endif
+  return std::strcmp(name, "pinning") == 0;
+}
+
+const char* dist_status_name(dist_status status) { return status_name(status); }
+
+const char* dist_last_error(void) { return last_error().message; }
+
+dist_status dist_last_error_info(dist_error_info* out_info) {
+  // The latest error is what is asked for: a wrong question must not replace it.
+  if (out_info == nullptr || out_info->struct_size < sizeof(uint32_t) + sizeof(dist_status)) return DIST_INVALID_ARGUMENT;
+  const ErrorRecord& error = last_error();
+  dist_error_info info{};
+  info.struct_size = out_info->struct_size;
+  info.code = error.code;
+  info.replica = error.replica;
+  info.collective = error.collective;
+  info.group = error.group;
+  info.sequence = error.sequence;
+  info.message = error.message;
+  info.tag = error.tag;
+  info.expected = error.expected;
+  info.received = error.received;
+  info.hint = error.hint;
+  std::memcpy(out_info, &info, std::min<std::size_t>(info.struct_size, sizeof info));
+  return DIST_OK;
+}
+
+dist_status dist_fail(dist_status status, const char* message) {
+  if (status == DIST_OK) return invalid_argument("dist_fail(): DIST_OK is no failure").code();
+  return fail(status, "%s", message == nullptr ? "" : message).code();
+}

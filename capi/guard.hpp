@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The border of the C ABI: nothing is thrown across it, handles become objects and objects handles.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <system_error>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/strategy/strategy.hpp"
+#include "core/value/value.hpp"
+#include "core/value/variable.hpp"
+#include "dist/dist.h"
+
+namespace dist::capi {
+
+// Runs the body of a public function. Lack of memory is a status; the system's forced unwind (a thread that ends
+// inside a callback) passes.
+template <class F>
+dist_status guard(F&& body) {
+  try {
+    return body().code();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory().code();
+  } catch (const std::system_error& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "the system refused: %s", error.what()).code();
+  }
+}
+
+inline Strategy& unwrap(dist_strategy* handle) noexcept { return *reinterpret_cast<Strategy*>(handle); }
+inline const Strategy& unwrap(const dist_strategy* handle) noexcept {
+  return *reinterpret_cast<const Strategy*>(handle);
+}
+inline dist_strategy* wrap(Strategy* strategy) noexcept { return reinterpret_cast<dist_strategy*>(strategy); }
+
+inline Replica& unwrap(dist_replica* handle) noexcept { return *reinterpret_cast<Replica*>(handle); }
+inline const Replica& unwrap(const dist_replica* handle) noexcept {
+  return *reinterpret_cast<const Replica*>(handle);
+}
+inline dist_replica* wrap(Replica* replica) noexcept { return reinterpret_cast<dist_replica*>(replica); }
+
+// Values and variables may be absent: NULL stays NULL.
+inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }
+inline const Value* unwrap(const dist_value* handle) noexcept { return reinterpret_cast<const Value*>(handle); }
+inline dist_value* wrap(Value* value) noexcept { return reinterpret_cast<dist_value*>(value); }
+inline Variable* unwrap(dist_variable* handle) noexcept { return reinterpret_cast<Variable*>(handle); }
+inline const Variable* unwrap(const dist_variable* handle) noexcept {
+  return reinterpret_cast<const Variable*>(handle);
+}
+inline dist_variable* wrap(Variable* variable) noexcept { return reinterpret_cast<dist_variable*>(variable); }
+
+// "call: name is NULL" where a required pointer is absent.
+Status require(const void* pointer, const char* call, const char* name) noexcept;
+
+// Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer struct whose
+// unknown rest is not zero asks for something that this version has not.
+Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept;
+
+template <class Options>
+Status read_options(const Options* given, Options* known, const char* name) noexcept {
+  *known = Options{};
+  known->struct_size = sizeof(Options);
+  return given == nullptr ? kOk : read_options(given, known, sizeof(Options), name);
+}
+
+template <class Options>
+void init_options(Options* options, uint32_t struct_size_bytes) noexcept {
+  if (options == nullptr || struct_size_bytes < sizeof(uint32_t)) return;
+  std::memset(static_cast<void*>(options), 0, struct_size_bytes);
+  options->struct_size = struct_size_bytes;
+}
+
+}  // namespace dist::capi

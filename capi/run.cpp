@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, sections 4 and 5: running replicas, and what a replica knows of itself.
+#include "capi/guard.hpp"
+#include "core/run/current.hpp"
+#include "core/run/run_values.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+struct HostFunction {
+  dist_replica_fn function;
+  void* user_data;
+};
+
+dist_status call_host(Replica& replica, void* context) {
+  const auto& host = *static_cast<const HostFunction*>(context);
+  return host.function(wrap(&replica), host.user_data);
+}
+
+dist_status call_values(const ValuesFunction& self, Replica& replica, Value* args, Value* kwargs,
+                        Value** out_result) {
+  const auto function = reinterpret_cast<dist_values_fn>(self.host_function);
+  dist_value* result = nullptr;
+  const dist_status status = function(wrap(&replica), wrap(args), wrap(kwargs), &result, self.user_data);
+  *out_result = unwrap(result);
+  return status;
+}
+
+Status check_run(dist_strategy* strategy, bool has_function, const char* call) noexcept {
+  DIST_TRY(require(strategy, call, "strategy"));
+  if (!has_function) return invalid_argument("%s(): fn is NULL", call);
+  DIST_TRY(unwrap(strategy).check_process());
+  if (const Replica* replica = current().replica) {
+    return failed_precondition("%s() inside replica %d's run: runs do not nest; use the replica's collectives", call,
+                               replica->id());
+  }
+  return kOk;
+}
+
+}  // namespace
+
+dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_data) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run"));
+    HostFunction host{fn, user_data};
+    return unwrap(strategy).pool().run({call_host, &host}, 0);
+  });
+}
+
+void dist_run_options_init(dist_run_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* user_data, dist_value* args,
+                            dist_value* kwargs, const dist_run_options* options, dist_value** out_result) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values"));
+    dist_run_options given;
+    DIST_TRY(read_options(options, &given, "dist_run_options"));
+    if (given.timeout_ns < 0) return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
+    const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
+    ValueRef result;
+    DIST_TRY(run_values(unwrap(strategy).pool(), unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs),
+                        given.timeout_ns, &result));
+    if (out_result != nullptr) *out_result = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_replica_enter(dist_strategy* strategy, int32_t replica_id, dist_replica** out_replica) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_replica_enter", "strategy"));
+    DIST_TRY(require(out_replica, "dist_replica_enter", "out_replica"));
+    DIST_TRY(unwrap(strategy).check_process());
+    Replica* replica = nullptr;
+    DIST_TRY(unwrap(strategy).pool().enter(replica_id, &replica));
+    *out_replica = wrap(replica);
+    return kOk;
+  });
+}
+
+dist_status dist_replica_leave(dist_replica* replica, dist_status status) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_leave", "replica"));
+    return unwrap(replica).pool().leave(unwrap(replica), Status(status));
+  });
+}
+
+int32_t dist_replica_id(const dist_replica* replica) { return replica == nullptr ? -1 : unwrap(replica).id(); }
+
+int32_t dist_replica_num_replicas(const dist_replica* replica) {
+  return replica == nullptr ? 0 : unwrap(replica).num_replicas();
+}
+
+dist_strategy* dist_replica_strategy(const dist_replica* replica) {
+  return replica == nullptr ? nullptr : wrap(static_cast<Strategy*>(unwrap(replica).pool().owner()));
+}
+
+dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain, dist_range_fn fn,
+                              void* user_data) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_parallel_for", "replica"));
+    if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
+    if (end < begin) return invalid_argument("dist_parallel_for(): the range ends before it begins");
+    if (grain < 1) return invalid_argument("dist_parallel_for(): grain is less than 1");
+    DIST_TRY(unwrap(replica).check("dist_parallel_for"));
+    if (begin == end) return kOk;
+    return unwrap(replica).arena().parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
+      fn(first, last, user_data);
+    });
+  });
+}

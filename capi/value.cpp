@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 7: values.
+#include "core/value/value.hpp"
+
+#include <span>
+
+#include "capi/guard.hpp"
+#include "core/value/dlpack.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+// Handles are the objects' addresses, so that a host's array of handles is an array of pointers to objects.
+Status unwrap_items(dist_value* const* items, size_t n, const char* call,
+                    std::span<Value* const>* out) noexcept {
+  if (n != 0) DIST_TRY(require(items, call, "items"));
+  *out = {reinterpret_cast<Value* const*>(items), n};
+  return kOk;
+}
+
+// What every function that makes a value does around its own part.
+template <class Make>
+dist_status create(dist_strategy* strategy, dist_value** out_value, const char* call, Make&& make) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, call, "strategy"));
+    DIST_TRY(require(out_value, call, "out_value"));
+    ValueRef value;
+    DIST_TRY(make(unwrap(strategy).memory(), &value));
+    *out_value = wrap(value.take());
+    return kOk;
+  });
+}
+
+dist_status create_distributed(dist_strategy* strategy, int32_t kind, dist_value* const* items, size_t n,
+                               dist_value** out_value, const char* call) {
+  return create(strategy, out_value, call, [&](Memory& memory, ValueRef* out) -> Status {
+    std::span<Value* const> components;
+    DIST_TRY(unwrap_items(items, n, call, &components));
+    if (n != static_cast<size_t>(unwrap(strategy).num_replicas())) {
+      return invalid_argument("%s(): n is %zu, the strategy has %d replicas; give one item for each", call, n,
+                              unwrap(strategy).num_replicas());
+    }
+    return Value::create(memory, kind, components, out);
+  });
+}
+
+}  // namespace
+
+dist_status dist_value_create_tensor(dist_strategy* strategy, const dist_tensor* tensor,
+                                     dist_value** out_value) {
+  return create(
+      strategy, out_value, "dist_value_create_tensor", [&](Memory& memory, ValueRef* out) -> Status {
+        DIST_TRY(require(tensor, "dist_value_create_tensor", "tensor"));
+        TensorSize size;
+        DIST_TRY(check_tensor(*tensor, "tensor", &size));  // data too, which the core lets come later
+        return Value::copy_tensor(memory, *tensor, out);
+      });
+}
+
+dist_status dist_value_wrap_tensor(dist_strategy* strategy, const dist_tensor* tensor,
+                                   dist_release_fn release, void* user_data, dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_wrap_tensor", [&](Memory& memory, ValueRef* out) -> Status {
+    DIST_TRY(require(tensor, "dist_value_wrap_tensor", "tensor"));
+    return Value::wrap_tensor(memory, *tensor, release, user_data, out);
+  });
+}
+
+dist_status dist_value_create_per_replica(dist_strategy* strategy, dist_value* const* items, size_t n,
+                                          dist_value** out_value) {
+  return create_distributed(strategy, DIST_VALUE_PER_REPLICA, items, n, out_value,
+                            "dist_value_create_per_replica");
+}
+
+dist_status dist_value_create_mirrored(dist_strategy* strategy, dist_value* const* items, size_t n,
+                                       dist_value** out_value) {
+  return create_distributed(strategy, DIST_VALUE_MIRRORED, items, n, out_value, "dist_value_create_mirrored");
+}
+
+dist_status dist_value_create_list(dist_strategy* strategy, dist_value* const* items, size_t n,
+                                   dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_list", [&](Memory& memory, ValueRef* out) -> Status {
+    std::span<Value* const> parts;
+    DIST_TRY(unwrap_items(items, n, "dist_value_create_list", &parts));
+    return Value::create(memory, DIST_VALUE_LIST, parts, out);
+  });
+}
+
+dist_status dist_value_create_dict(dist_strategy* strategy, const char* const* keys, dist_value* const* items,
+                                   size_t n, dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_dict", [&](Memory& memory, ValueRef* out) -> Status {
+    std::span<Value* const> parts;
+    DIST_TRY(unwrap_items(items, n, "dist_value_create_dict", &parts));
+    if (n != 0) DIST_TRY(require(keys, "dist_value_create_dict", "keys"));
+    return Value::create_dict(memory, {keys, n}, parts, out);
+  });
+}
+
+dist_status dist_value_create_variable(dist_variable* variable, dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(variable, "dist_value_create_variable", "variable"));
+    DIST_TRY(require(out_value, "dist_value_create_variable", "out_value"));
+    *out_value = wrap(Value::of_variable(*unwrap(variable)).take());
+    return kOk;
+  });
+}
+
+dist_value* dist_value_retain(dist_value* value) {
+  if (value != nullptr) unwrap(value)->retain();
+  return value;
+}
+
+void dist_value_release(dist_value* value) {
+  if (value != nullptr) unwrap(value)->release();
+}
+
+int32_t dist_value_kind(const dist_value* value) {
+  return value == nullptr ? 0 : unwrap(value)->kind();
+}
+
+size_t dist_value_size(const dist_value* value) {
+  return value == nullptr ? 0 : unwrap(value)->items().size();
+}
+
+dist_value* dist_value_item(const dist_value* value, size_t index) {
+  return index < dist_value_size(value) ? wrap(unwrap(value)->items()[index].get()) : nullptr;
+}
+
+const char* dist_value_key(const dist_value* value, size_t index) {
+  const bool there = dist_value_kind(value) == DIST_VALUE_DICT && index < dist_value_size(value);
+  return there ? unwrap(value)->key(index) : nullptr;
+}
+
+dist_value* dist_value_get(const dist_value* value, const char* key) {
+  return value == nullptr || key == nullptr ? nullptr : wrap(unwrap(value)->find(key));
+}
+
+dist_status dist_value_tensor(const dist_value* value, dist_tensor* out_tensor) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(value, "dist_value_tensor", "value"));
+    DIST_TRY(require(out_tensor, "dist_value_tensor", "out_tensor"));
+    if (!unwrap(value)->has_tensor()) {
+      char is[256];
+      Value::describe(unwrap(value), is, sizeof is);
+      return invalid_argument(
+          "dist_value_tensor(): value is %s, no tensor; ask for its items by dist_value_item()", is);
+    }
+    *out_tensor = unwrap(value)->tensor();
+    return kOk;
+  });
+}
+
+dist_variable* dist_value_variable(const dist_value* value) {
+  return value == nullptr ? nullptr : wrap(unwrap(value)->variable());
+}
+
+dist_status dist_value_from_dlpack(dist_strategy* strategy, DLManagedTensor* managed,
+                                   dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_from_dlpack", [&](Memory& memory, ValueRef* out) -> Status {
+    DIST_TRY(require(managed, "dist_value_from_dlpack", "managed"));
+    return from_dlpack(memory, managed, out);
+  });
+}
+
+dist_status dist_value_to_dlpack(dist_value* value, DLManagedTensor** out_managed) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(value, "dist_value_to_dlpack", "value"));
+    DIST_TRY(require(out_managed, "dist_value_to_dlpack", "out_managed"));
+    return to_dlpack(*unwrap(value), out_managed);
+  });
+}

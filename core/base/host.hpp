@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host supplies beside memory: where log lines go, and the clock for deadlines.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+
+#include "core/base/os/clock.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+struct Host {
+  dist_log_fn log_fn = nullptr;
+  void* log_user_data = nullptr;
+  dist_clock_fn clock_fn = nullptr;
+  void* clock_user_data = nullptr;
+
+  int64_t now_ns() const noexcept {
+    return clock_fn == nullptr ? steady_now_ns() : clock_fn(clock_user_data);
+  }
+
+  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit): a host's own clock may jump.
+  int64_t slice_ns(int64_t left_ns) const noexcept {
+    constexpr int64_t kSliceNs = 10'000'000;
+    return clock_fn == nullptr || (left_ns >= 0 && left_ns < kSliceNs) ? left_ns : kSliceNs;
+  }
+
+  [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char* format, ...) const noexcept {
+    if (log_fn == nullptr) return;
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    log_fn(log_user_data, level, line);
+  }
+};
+
+}  // namespace dist

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/os/cpus.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#if DIST_HAVE_HWLOC
+#include <hwloc.h>
+#endif
+
+namespace dist {
+namespace {
+
+int affinity_cpus(cpu_set_t* set) noexcept {
+  CPU_ZERO(set);
+  if (sched_getaffinity(0, sizeof *set, set) != 0) return 0;
+  return CPU_COUNT(set);
+}
+
+// The first line of a small file; false where it cannot be read.
+bool read_line(const char* path, char* line, std::size_t size) noexcept {
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  const bool got = std::fgets(line, static_cast<int>(size), file) != nullptr;
+  std::fclose(file);
+  if (got) line[std::strcspn(line, "\n")] = '\0';
+  return got;
+}
+
+// Quota / period of one cgroup folder; 0 where unlimited or unreadable.
+double quota_of(const char* folder, bool v2) noexcept {
+  char path[4352];
+  char line[128];
+  double quota = 0;
+  double period = 0;
+  if (v2) {
+    std::snprintf(path, sizeof path, "%s/cpu.max", folder);
+    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf %lf", &quota, &period) != 2) return 0;
+  } else {
+    std::snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf", &quota) != 1) return 0;
+    std::snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf", &period) != 1) return 0;
+  }
+  return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+// The least quota of a cgroup and all above it, up to `mount`.
+double least_quota(const char* mount, const char* group, bool v2) noexcept {
+  char folder[4224];
+  if (std::snprintf(folder, sizeof folder, "%s%s", mount, group) >= static_cast<int>(sizeof folder)) return 0;
+  double least = 0;
+  const std::size_t end = std::strlen(mount);
+  for (;;) {
+    const double quota = quota_of(folder, v2);
+    if (quota > 0 && (least == 0 || quota < least)) least = quota;
+    char* slash = std::strrchr(folder, '/');
+    if (slash == nullptr || static_cast<std::size_t>(slash - folder) < end) return least;
+    *slash = '\0';
+  }
+}
+
+// Whether the comma-separated list of cgroup-v1 controllers has "cpu".
+bool has_cpu_controller(const char* list, std::size_t length) noexcept {
+  while (length > 0) {
+    const char* comma = static_cast<const char*>(std::memchr(list, ',', length));
+    const std::size_t word = comma == nullptr ? length : static_cast<std::size_t>(comma - list);
+    if (word == 3 && std::memcmp(list, "cpu", 3) == 0) return true;
+    if (comma == nullptr) return false;
+    list += word + 1;
+    length -= word + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+double cgroup_cpu_quota(const char* root) noexcept {
+  char path[512];
+  std::snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  double least = 0;
+  char line[4096];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    line[std::strcspn(line, "\n")] = '\0';
+    // hierarchy:controllers:group
+    const char* controllers = std::strchr(line, ':');
+    if (controllers == nullptr) continue;
+    const char* group = std::strchr(++controllers, ':');
+    if (group == nullptr) continue;
+    const auto length = static_cast<std::size_t>(group++ - controllers);
+    const bool v2 = length == 0;
+    if (!v2 && !has_cpu_controller(controllers, length)) continue;
+    char mount[512];
+    std::snprintf(mount, sizeof mount, v2 ? "%s/sys/fs/cgroup" : "%s/sys/fs/cgroup/cpu", root);
+    if (std::strcmp(group, "/") == 0) group = "";
+    const double quota = least_quota(mount, group, v2);
+    if (quota > 0 && (least == 0 || quota < least)) least = quota;
+  }
+  std::fclose(file);
+  return least;
+}
+
+int usable_cpus() noexcept {
+  cpu_set_t set;
+  int cpus = affinity_cpus(&set);
+  if (cpus <= 0) cpus = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  const double quota = cgroup_cpu_quota("");
+  if (quota > 0 && quota < cpus) cpus = static_cast<int>(std::floor(quota));
+  return std::max(1, cpus);
+}
+
+#if DIST_HAVE_HWLOC
+
+namespace {
+
+// The machine as hwloc sees it, loaded for one question: questions are asked at creation only.
+class Machine {
+ public:
+  Machine() noexcept {
+    if (hwloc_topology_init(&topology_) != 0) return;
+    loaded_ = hwloc_topology_load(topology_) == 0;
+  }
+  ~Machine() {
+    if (topology_ != nullptr) hwloc_topology_destroy(topology_);
+  }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  hwloc_topology_t get() const noexcept { return loaded_ ? topology_ : nullptr; }
+
+ private:
+  hwloc_topology_t topology_ = nullptr;
+  bool loaded_ = false;
+};
+
+}  // namespace
+
+int cpus_by_core(int* out, int most) noexcept {
+  cpu_set_t allowed;
+  if (affinity_cpus(&allowed) <= 0) return 0;
+  const Machine machine;
+  if (machine.get() == nullptr) return 0;
+  int count = 0;
+  // Round k takes every core's k-th hardware thread; hwloc numbers cores so that neighbours are adjacent.
+  const int cores = hwloc_get_nbobjs_by_type(machine.get(), HWLOC_OBJ_CORE);
+  for (unsigned round = 0; count < most; ++round) {
+    bool any = false;
+    for (int c = 0; c < cores && count < most; ++c) {
+      const hwloc_obj_t core = hwloc_get_obj_by_type(machine.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(c));
+      int cpu = -1;
+      for (unsigned k = 0; k <= round; ++k) {
+        cpu = hwloc_bitmap_next(core->cpuset, cpu);
+        if (cpu < 0) break;
+      }
+      if (cpu < 0) continue;
+      any = true;
+      if (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) out[count++] = cpu;
+    }
+    if (!any) break;
+  }
+  return count;
+}
+
+#else
+
+int cpus_by_core(int* out, int most) noexcept {
+  cpu_set_t allowed;
+  if (affinity_cpus(&allowed) <= 0) return 0;
+  int count = 0;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE && count < most; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) out[count++] = static_cast<int>(cpu);
+  }
+  return count;
+}
+
+#endif
+
+std::size_t last_level_cache_bytes() noexcept {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
+}
+
+}  // namespace dist

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process may use of the machine.
+#pragma once
+
+#include <cstddef>
+
+namespace dist {
+
+// CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or v2)
+// gives fewer CPUs' worth of time. At least 1.
+int usable_cpus() noexcept;
+
+// CPUs of the affinity mask, by the system's numbers, one a physical core first, neighbours (package, NUMA node,
+// cache) next to each other. Writes at most `most`, returns how many.
+int cpus_by_core(int* out, int most) noexcept;
+
+// Bytes of one last-level cache; a guess of 32 MiB where unknown.
+std::size_t last_level_cache_bytes() noexcept;
+
+// The quota below a file tree's root, in CPUs; 0 where none is set. `root` is "" on a real system: tests give
+// a made-up one, with proc/self/cgroup and sys/fs/cgroup below it.
+double cgroup_cpu_quota(const char* root) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/os/thread.hpp"
+
+#include <sched.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace dist {
+
+void name_this_thread(const char* name) noexcept {
+  char cut[16];
+  std::snprintf(cut, sizeof cut, "%s", name);
+  pthread_setname_np(pthread_self(), cut);
+}
+
+void block_async_signals() noexcept {
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (const int open : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF, SIGURG}) {
+    sigdelset(&blocked, open);
+  }
+  pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+}
+
+void yield_this_thread() noexcept { sched_yield(); }
+
+bool pin_this_thread(int cpu) noexcept {
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+Status Thread::start(void* (*main)(void*), void* argument) noexcept {
+  const int error = pthread_create(&handle_, nullptr, main, argument);
+  started_ = error == 0;
+  if (started_) return kOk;
+  return fail(DIST_RESOURCE_EXHAUSTED, "the system gives no further thread (%s); ask for fewer replicas, or raise "
+              "its limits (ulimit -u, the cgroup's pids.max)", strerrorname_np(error));
+}
+
+void Thread::join() noexcept {
+  if (started_) pthread_join(handle_, nullptr);
+  started_ = false;
+}
+
+}  // namespace dist

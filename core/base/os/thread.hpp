@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads of the operating system: making and naming them, their signals, their place.
+#pragma once
+
+#include <pthread.h>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+// Shown by ps and debuggers; cut to what the system takes (15 bytes on Linux).
+void name_this_thread(const char* name) noexcept;
+
+// Leaves asynchronous signals to the host's threads. Synchronous ones (SEGV, BUS, FPE, ILL, TRAP, ABRT, PROF,
+// URG) stay open: a JVM and Go turn them into exceptions and need them on every thread.
+void block_async_signals() noexcept;
+
+// Gives up the processor to whoever else can run.
+void yield_this_thread() noexcept;
+
+// Keeps the calling thread on one CPU, by the system's number. False where the system refuses.
+bool pin_this_thread(int cpu) noexcept;
+
+// A thread of the system. Unlike std::thread, one that cannot be had is a status.
+class Thread {
+ public:
+  Thread() noexcept = default;
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  // Runs main(argument). RESOURCE_EXHAUSTED where the system gives no further thread.
+  Status start(void* (*main)(void*), void* argument) noexcept;
+  bool started() const noexcept { return started_; }
+  // Waits for its end; it may be started again. Nothing happens where it was not started.
+  void join() noexcept;
+
+ private:
+  pthread_t handle_{};
+  bool started_ = false;
+};
+
+}  // namespace dist

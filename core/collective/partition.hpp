@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Partition: how the elements of a list of tensors are dealt to the members of a group. Pure arithmetic.
+//
+// A list travels as one: its tensors lie one after another in a space of 64-byte units, each tensor beginning a
+// unit of its own, and a member's part, or a block that whoever has time takes, is a range of units. No byte is
+// copied to make the list one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace dist {
+
+inline constexpr std::size_t kUnitBytes = 64;
+
+constexpr std::size_t units_of(std::size_t bytes) noexcept { return (bytes + kUnitBytes - 1) / kUnitBytes; }
+
+// A range of units.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+};
+
+// Member `rank`'s part of `units`: equal parts, one unit more or less.
+constexpr Range part_of(std::size_t units, std::size_t parts, std::size_t rank) noexcept {
+  const std::size_t share = units / parts;
+  const std::size_t rest = units % parts;
+  const std::size_t begin = share * rank + std::min(rank, rest);
+  return {begin, begin + share + (rank < rest ? 1 : 0)};
+}
+
+// Block `index` of `units`, `block` units long, the last one shorter.
+constexpr Range block_of(std::size_t units, std::size_t block, std::size_t index) noexcept {
+  const std::size_t begin = std::min(units, index * block);
+  return {begin, std::min(units, begin + block)};
+}
+
+// Calls piece(t, first_element, count) for what `range` covers of each of n tensors, in pieces of at most
+// `most_units`; elements_of(t) and element_bytes(t) say what tensor t measures. Ends early where piece() gives false.
+template <class ElementsOf, class ElementBytes, class Piece>
+void for_pieces(std::size_t n, Range range, std::size_t most_units, ElementsOf&& elements_of,
+                ElementBytes&& element_bytes, Piece&& piece) noexcept {
+  std::size_t at = 0;  // of the space: where tensor t begins
+  for (std::size_t t = 0; t < n && at < range.end; ++t) {
+    const std::size_t elements = elements_of(t);
+    const std::size_t bytes = element_bytes(t);
+    const std::size_t units = units_of(elements * bytes);
+    const std::size_t per_unit = kUnitBytes / bytes;
+    std::size_t begin = std::max(range.begin, at) - at;
+    const std::size_t end = std::min(range.end, at + units) - at;
+    for (; begin < end; begin += most_units) {
+      const std::size_t first = begin * per_unit;
+      const std::size_t last = std::min(std::min(end, begin + most_units) * per_unit, elements);
+      if (!piece(t, first, last - first)) return;
+    }
+    at += units;
+  }
+}
+
+}  // namespace dist

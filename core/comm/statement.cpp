@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/comm/statement.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/tensor.hpp"
+
+namespace dist {
+namespace {
+
+// Text that grows in a fixed buffer and stops at its end.
+class Text {
+ public:
+  template <std::size_t N>
+  explicit Text(char (&buffer)[N]) noexcept : Text(buffer, N) {}
+  Text(char* buffer, std::size_t size) noexcept : buffer_(buffer), size_(size) { buffer_[0] = '\0'; }
+
+  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...) noexcept {
+    if (used_ + 1 >= size_) return;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = std::vsnprintf(buffer_ + used_, size_ - used_, format, arguments);
+    va_end(arguments);
+    if (length <= 0) return;
+    used_ += static_cast<std::size_t>(length);
+    if (used_ < size_) return;
+    // Cut: at most a whole character, as a tag may hold any UTF-8.
+    used_ = size_ - 1;
+    std::size_t end = used_;
+    while (end > 0 && (static_cast<unsigned char>(buffer_[end - 1]) & 0xC0u) == 0x80u) --end;
+    if (end > 0 && static_cast<unsigned char>(buffer_[end - 1]) >= 0xC0u && !whole(end - 1)) buffer_[end - 1] = '\0';
+  }
+
+ private:
+  // Whether the character that begins at `at` has all its bytes.
+  bool whole(std::size_t at) const noexcept {
+    const auto lead = static_cast<unsigned char>(buffer_[at]);
+    const std::size_t length = lead >= 0xF0u ? 4 : lead >= 0xE0u ? 3 : 2;
+    return at + length <= used_;
+  }
+
+  char* buffer_;
+  std::size_t size_;
+  std::size_t used_ = 0;
+};
+
+// Members in the order in which lines about them are printed: equal lines are joined, "replicas 0, 2-7: ...".
+class MemberLines {
+ public:
+  explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
+
+  void print(Text& text) const noexcept {
+    const auto n = evidence_.statements.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (first_alike(i) != i) continue;
+      text.add("; ");
+      ids(text, i);
+      line(text, i);
+    }
+  }
+
+  // "replica 3" or "replicas 3, 5-7": all whose line is like that of `like`.
+  void ids(Text& text, std::size_t like) const noexcept {
+    const auto n = evidence_.statements.size();
+    std::size_t members = 0;
+    for (std::size_t i = like; i < n; ++i) members += first_alike(i) == like;
+    text.add(members == 1 ? "replica " : "replicas ");
+    const char* separator = "";
+    for (std::size_t i = like; i < n; ++i) {
+      if (first_alike(i) != like) continue;
+      std::size_t last = i;
+      while (last + 1 < n && first_alike(last + 1) == like) ++last;
+      text.add(last > i ? "%s%zu-%zu" : "%s%zu", separator, i, last);
+      separator = ", ";
+      i = last;
+    }
+  }
+
+ private:
+  void line(Text& text, std::size_t member) const noexcept {
+    const Statement* statement = evidence_.statements[member];
+    if (statement == nullptr) {
+      text.add(": has not arrived");
+      return;
+    }
+    char what[160];
+    describe(*statement, what, sizeof what);
+    text.add(": %s", what);
+    if (statement->tag[0] != '\0') text.add(" (tag %s)", statement->tag);
+  }
+
+  bool alike(std::size_t a, std::size_t b) const noexcept {
+    const Statement* x = evidence_.statements[a];
+    const Statement* y = evidence_.statements[b];
+    if (x == nullptr || y == nullptr) return x == y;
+    return x->signature == y->signature && x->returned == y->returned;
+  }
+
+  std::size_t first_alike(std::size_t member) const noexcept {
+    for (std::size_t i = 0; i < member; ++i) {
+      if (alike(i, member)) return i;
+    }
+    return member;
+  }
+
+  const Evidence& evidence_;
+};
+
+bool left(const Statement* statement) noexcept {
+  return statement != nullptr && statement->collective == Collective::kReturn;
+}
+
+// The member whose statement has the most followers among those that did not leave; ties go to the lowest id.
+int majority_of(std::span<const Statement* const> statements, std::size_t* out_followers) noexcept {
+  int best = -1;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    if (statements[i] == nullptr || left(statements[i])) continue;
+    std::size_t followers = 0;
+    for (const Statement* other : statements) {
+      followers += other != nullptr && other->signature == statements[i]->signature;
+    }
+    if (followers > most) {
+      most = followers;
+      best = static_cast<int>(i);
+    }
+  }
+  *out_followers = most;
+  return best;
+}
+
+void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text& text) noexcept {
+  const auto member = static_cast<std::size_t>(culprit);
+  const Statement& statement = *evidence.statements[member];
+  error.code = DIST_ABORTED;
+  const ErrorRecord* failure = evidence.failures[member];
+  if (statement.returned != DIST_OK) {
+    text.add("replica %d failed with %s: %s", culprit, status_name(statement.returned),
+             failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
+    copy_text(error.hint, "mend what made that replica fail; its status is dist_run()'s");
+  } else {
+    text.add("replica %d returned early", culprit);
+    copy_text(error.hint,
+              "every replica must make the same collectives: one without input takes part with an empty batch");
+  }
+  Text(error.received).add("returned %s", status_name(statement.returned));
+}
+
+void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+  const auto statements = evidence.statements;
+  std::size_t followers = 0;
+  const int reference = majority_of(statements, &followers);
+  const Statement& expected = *statements[static_cast<std::size_t>(reference)];
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    if (statements[i] == nullptr || statements[i]->signature == expected.signature) continue;
+    if (error.replica < 0) error.replica = static_cast<int32_t>(i);
+    ++differing;
+  }
+  const Statement& received = *statements[static_cast<std::size_t>(error.replica)];
+  error.code = DIST_INVALID_ARGUMENT;
+  describe(expected, error.expected, sizeof error.expected);
+  describe(received, error.received, sizeof error.received);
+  if (std::strcmp(expected.tag, received.tag) != 0) {
+    Text(error.expected).add("%s with tag \"%s\"", collective_name(expected.collective), expected.tag);
+    Text(error.received).add("%s with tag \"%s\"", collective_name(received.collective), received.tag);
+  }
+  text.add("the replicas disagree: replica %d%s came for %s, expected %s", error.replica,
+           differing > 1 ? " (and others)" : "", error.received, error.expected);
+  copy_text(error.hint, "make every replica call the same collectives in the same order, with equal tensors");
+}
+
+void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+  error.code = DIST_DEADLINE_EXCEEDED;
+  const auto n = evidence.statements.size();
+  std::size_t missing = n;
+  for (std::size_t i = n; i-- > 0;) {
+    if (evidence.statements[i] == nullptr) missing = i;
+  }
+  text.add("the deadline of %.3f s is over", static_cast<double>(evidence.waited_ns) * 1e-9);
+  if (missing < n) {
+    error.replica = static_cast<int32_t>(missing);
+    text.add(": ");
+    MemberLines(evidence).ids(text, missing);
+    text.add(" did not arrive");
+  }
+  copy_text(error.received, "did not arrive");
+  copy_text(error.hint, "look at what that replica does before this call, or give a longer timeout_ns");
+}
+
+// What the others, who did arrive, came for.
+const Statement* first_statement(const Evidence& evidence) noexcept {
+  const Statement* any = nullptr;
+  for (const Statement* statement : evidence.statements) {
+    if (statement == nullptr) continue;
+    if (!left(statement)) return statement;
+    any = statement;
+  }
+  return any;
+}
+
+}  // namespace
+
+const char* collective_name(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::kAllReduce: return "all_reduce";
+    case Collective::kBroadcast: return "broadcast";
+    case Collective::kBarrier: return "barrier";
+    case Collective::kMergeCall: return "merge_call";
+    case Collective::kReturn: return "return";
+    case Collective::kNone: break;
+  }
+  return "no collective";
+}
+
+void seal(Statement& statement, const char* tag) noexcept {
+  uint64_t signature = mix(statement.signature, static_cast<uint64_t>(statement.collective));
+  signature = mix(signature, static_cast<uint32_t>(statement.op) |
+                                 static_cast<uint64_t>(static_cast<uint32_t>(statement.root)) << 32);
+  signature = mix(signature, static_cast<uint64_t>(statement.tensors));
+  signature = mix(signature, reinterpret_cast<uintptr_t>(statement.function));
+  if (tag != nullptr) {
+    copy_text(statement.tag, tag);
+    for (const char* c = statement.tag; *c != '\0'; ++c) signature = mix(signature, static_cast<uint8_t>(*c));
+  } else {
+    statement.tag[0] = '\0';
+  }
+  statement.signature = signature;
+}
+
+void describe(const Statement& statement, char* out, std::size_t size) noexcept {
+  Text text(out, size);
+  if (statement.collective == Collective::kReturn) {
+    text.add("has left its function (%s)", status_name(statement.returned));
+    return;
+  }
+  text.add("%s", collective_name(statement.collective));
+  if (statement.op != 0) text.add(" %s", op_name(statement.op));
+  if (statement.root >= 0) text.add(" from %d", statement.root);
+  if (statement.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(statement.tensors));
+  if (statement.tensors > 0) {
+    text.add(" %s[", dtype_name(statement.dtype));
+    for (int i = 0; i < statement.ndim && i < Statement::kDims; ++i) {
+      text.add(i == 0 ? "%lld" : ", %lld", static_cast<long long>(statement.shape[i]));
+    }
+    text.add(statement.ndim > Statement::kDims ? ", ...]" : "]");
+  }
+  if (statement.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(statement.elements));
+  if (statement.function != nullptr) text.add(" of function %p", statement.function);
+}
+
+bool decidable(const Evidence& evidence) noexcept {
+  for (const Statement* statement : evidence.statements) {
+    if (left(statement)) return true;
+  }
+  std::size_t followers = 0;
+  majority_of(evidence.statements, &followers);
+  if (followers * 2 > evidence.statements.size()) return true;
+  for (const Statement* statement : evidence.statements) {
+    if (statement == nullptr) return false;
+  }
+  return true;
+}
+
+ErrorRecord verdict(const Evidence& evidence) noexcept {
+  ErrorRecord error;
+  error.sequence = evidence.sequence;
+  Text text(error.message);
+  if (const Statement* expected = first_statement(evidence)) {
+    error.collective = static_cast<int32_t>(expected->collective);
+    describe(*expected, error.expected, sizeof error.expected);
+    copy_text(error.tag, expected->tag);
+    text.add("%s #%lld", collective_name(expected->collective), static_cast<long long>(evidence.sequence));
+    if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
+    text.add(": ");
+  }
+  switch (evidence.trouble) {
+    case Trouble::kCancelled:
+      error.code = DIST_CANCELLED;
+      text.add("dist_strategy_cancel() ended the run");
+      copy_text(error.hint, "the strategy can run again");
+      break;
+    case Trouble::kDeadline: write_deadline(evidence, error, text); break;
+    case Trouble::kDisagreement: {
+      for (std::size_t i = 0; i < evidence.statements.size() && error.replica < 0; ++i) {
+        // A member that failed is to blame before one that merely returned.
+        if (left(evidence.statements[i]) && evidence.statements[i]->returned != DIST_OK) {
+          error.replica = static_cast<int32_t>(i);
+        }
+      }
+      for (std::size_t i = 0; i < evidence.statements.size() && error.replica < 0; ++i) {
+        if (left(evidence.statements[i])) error.replica = static_cast<int32_t>(i);
+      }
+      if (error.replica >= 0) {
+        write_left(evidence, error.replica, error, text);
+      } else {
+        write_disagreement(evidence, error, text);
+      }
+      break;
+    }
+  }
+  MemberLines(evidence).print(text);
+  return error;
+}
+
+}  // namespace dist

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_device/arena.hpp"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "core/base/os/thread.hpp"
+
+namespace dist {
+namespace {
+
+// oneTBB's workers get name and signal mask from whichever thread happens to start them.
+class Workers final : public tbb::task_scheduler_observer {
+ public:
+  explicit Workers(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
+  ~Workers() override { observe(false); }
+  void on_scheduler_entry(bool is_worker) override {
+    if (!is_worker) return;
+    name_this_thread("dist-tbb");
+    block_async_signals();
+  }
+};
+
+}  // namespace
+
+class Arena::Started final : public Counted {
+ public:
+  Started(Memory& memory, int max_threads)
+      : Counted(memory), arena_(max_threads), workers_((arena_.initialize(), arena_)) {}
+  tbb::task_arena& arena() noexcept { return arena_; }
+
+ private:
+  tbb::task_arena arena_;
+  Workers workers_;
+};
+
+Arena::Arena(Memory& memory, int max_threads) noexcept
+    : memory_(memory), max_threads_(std::max(max_threads, 1)) {}
+
+Arena::~Arena() = default;
+
+Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
+  if (begin >= end) return kOk;
+  grain = std::max<int64_t>(grain, 1);
+  if (max_threads_ == 1 || end - begin < 2 * grain) {
+    part(begin, end, context);
+    return kOk;
+  }
+  try {
+    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    started_->arena().execute([&] {
+      // Isolated: a part may take a host's lock (an update function), so no other loop's part may run inside
+      // it.
+      tbb::this_task_arena::isolate([&] {
+        // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
+        const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
+        tbb::parallel_for(
+            range, [&](const tbb::blocked_range<int64_t>& some) { part(some.begin(), some.end(), context); });
+      });
+    });
+  } catch (const std::exception& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB could not share out a loop over %d threads: %s",
+                max_threads_, error.what());
+  }
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An arena of oneTBB for loops that wait for no peer. Nothing is started before the first loop that is worth
+// it; the calling thread always takes part, and comes back when the loop is done.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+
+namespace dist {
+
+class Arena {
+ public:
+  // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
+  // a plain loop and oneTBB stays out.
+  Arena(Memory& memory, int max_threads) noexcept;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  int max_threads() const noexcept { return max_threads_; }
+
+  // Calls body(first, last) for parts of [begin, end) of `grain` iterations or more, in any order and some at
+  // the same time. While it waits, the caller takes parts of this loop only, never of another's.
+  // RESOURCE_EXHAUSTED where oneTBB cannot: parts of the loop may then not have run.
+  template <class Body>
+  Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
+    return parallel_for(
+        begin, end, grain,
+        [](int64_t first, int64_t last, const void* context) {
+          (*static_cast<const Body*>(context))(first, last);
+        },
+        static_cast<const void*>(&body));
+  }
+
+ private:
+  using Part = void (*)(int64_t first, int64_t last, const void* context);
+  class Started;
+
+  Status parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context);
+
+  Memory& memory_;
+  const int max_threads_;
+  std::once_flag once_;
+  Ref<Started> started_;
+};
+
+}  // namespace dist

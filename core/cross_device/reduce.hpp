@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of values from outside the replicas: by the host's thread, with oneTBB's help, no group
+// involved. The arithmetic is that of the collectives, so are the bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/cross_device/cross_replica.hpp"
+#include "core/value/value.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// Reduces to one tensor, leaf by leaf. `axes` NULL: none. See dist_reduce().
+Status reduce(const CrossReplica& context, dist_reduce_op op, Value& value, const int32_t* axes,
+              std::size_t num_axes, ValueRef* out);
+
+// Where a result is wanted: at most one is set; none means on every replica.
+struct Destination {
+  Variable* variable = nullptr;
+  Value* value = nullptr;
+  const char* device = nullptr;  // "replica:0" ...
+};
+
+// outs[k] = values[k], reduced to destinations[k]; all in one pass. `destinations` is empty or as long as
+// `values`. Nothing is written on a failure. See dist_reduce_to().
+Status batch_reduce_to(const CrossReplica& context, dist_reduce_op op, std::span<Value* const> values,
+                       std::span<const Destination> destinations, std::span<ValueRef> outs);
+
+}  // namespace dist

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/input/iterator.hpp"
+
+#include <oneapi/tbb/tbb_allocator.h>
+
+#include <atomic>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "core/base/os/thread.hpp"
+
+namespace dist {
+
+// The link between an iterator and its task in oneTBB's queue, of which there is at most one. The task may
+// come up when its iterator has ended, even the host's allocator: the ticket is oneTBB's, as the task is, not
+// Memory's.
+struct Iterator::Ticket {
+  enum State { kNotQueued, kValid, kTakenBack };
+
+  explicit Ticket(Iterator& owner) noexcept : iterator(&owner) {}
+  bool change(State from, State to) noexcept { return state.compare_exchange_strong(from, to); }
+
+  Iterator* const iterator;  // there while the ticket is valid, and until its task is done
+  std::atomic<State> state{kNotQueued};
+};
+
+Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
+  DIST_TRY(dataset.check_process());
+  Ref<Pass> pass = dataset.make_pass();
+  Pass& begun = *pass;
+  Ref<Iterator> iterator =
+      make_counted<Iterator>(dataset.memory(), Ref<Dataset>::share(&dataset), std::move(pass));
+  begun.start(dataset.count_pass());
+  iterator->make_ahead(Lock(iterator->mutex_));
+  *out = std::move(iterator);
+  return kOk;
+}
+
+void Iterator::close(Iterator* iterator) noexcept {
+  if (!iterator->dataset_->forked()) iterator->release();
+}
+
+Iterator::Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass)
+    : Counted(memory),
+      dataset_(std::move(dataset)),
+      ticket_(dataset_->prefetch() > 0 ? std::allocate_shared<Ticket>(tbb::tbb_allocator<Ticket>(), *this)
+                                       : nullptr),
+      pass_(std::move(pass)),
+      ready_(&memory) {}
+
+Iterator::~Iterator() {
+  Lock lock(mutex_);
+  closing_ = true;
+  if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
+}
+
+Status Iterator::next(ValueRef* out) {
+  DIST_TRY(dataset_->check_process());
+  Lock lock(mutex_);
+  if (ready_.empty() && end_.code == DIST_OK) {
+    if (stop_task(lock)) {
+      make_batch(lock);
+    } else {
+      made_.wait(lock, [&] { return !ready_.empty() || end_.code != DIST_OK; });
+    }
+  }
+  if (ready_.empty()) return fail(end_);
+  *out = std::move(ready_.front());
+  ready_.pop_front();
+  make_ahead(lock);
+  return kOk;
+}
+
+// Has a task make the next batch, if it is wanted. Only a help: without, next() makes it.
+void Iterator::make_ahead(const Lock&) noexcept {
+  if (ticket_ == nullptr || ahead_ || closing_ || end_.code != DIST_OK) return;
+  if (static_cast<int64_t>(ready_.size()) >= dataset_->prefetch()) return;
+  // A task that lost its ticket before it began is still queued: it gets it back.
+  ahead_ = ticket_->change(Ticket::kTakenBack, Ticket::kValid);
+  if (ahead_) return;
+  ticket_->state = Ticket::kValid;
+  try {
+    dataset_->arena().enqueue([ticket = ticket_] { run_task(*ticket); });
+    ahead_ = true;
+  } catch (...) {
+    ticket_->state = Ticket::kNotQueued;
+  }
+}
+
+// True where no task makes a batch, from now on. False where one is at it.
+bool Iterator::stop_task(const Lock&) noexcept {
+  if (ahead_ && ticket_->change(Ticket::kValid, Ticket::kTakenBack)) ahead_ = false;
+  return !ahead_;
+}
+
+void Iterator::run_task(Ticket& ticket) noexcept {
+  if (ticket.state.exchange(Ticket::kNotQueued) != Ticket::kValid) return;
+  // A worker has the name and the signal mask of whichever thread made oneTBB start it.
+  name_this_thread("dist-input");
+  block_async_signals();
+  Iterator& self = *ticket.iterator;
+  Lock lock(self.mutex_);
+  self.make_batch(lock);
+  self.ahead_ = false;
+  self.make_ahead(lock);
+  // Under the lock: the iterator may end as soon as it is open.
+  self.made_.notify_all();
+}
+
+// Makes a batch without the lock: its caller is the only maker.
+void Iterator::make_batch(Lock& lock) {
+  lock.unlock();
+  ValueRef batch;
+  Status status;
+  try {
+    status = pass_->next_batch(&batch);
+  } catch (const std::bad_alloc&) {
+    status = out_of_memory();
+  } catch (const std::exception& error) {
+    status = fail(DIST_UNKNOWN, "the source threw %s: it must return a status instead", error.what());
+  }
+  // Its elements and order are of no more use.
+  if (!status.ok()) pass_ = {};
+  lock.lock();
+  if (status.ok()) {
+    try {
+      ready_.push_back(std::move(batch));
+      return;
+    } catch (const std::bad_alloc&) {
+      status = out_of_memory();
+    }
+  }
+  end_ = last_error();
+  end_.code = status.code();
+}
+
+}  // namespace dist

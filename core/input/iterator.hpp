@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Iterator: one pass, with batches made ahead by oneTBB.
+//
+// A batch is made by a task, or by whoever asks for it while no task has begun to: a pass never waits for a
+// worker to become free, only for a batch that is being made. There is one maker at a time: a task makes only
+// while its ticket is valid, and the iterator takes that back before it makes a batch itself or ends.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/input/dataset.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+class Iterator final : public Counted {
+ public:
+  // Begins the dataset's next pass.
+  static Status create(Dataset& dataset, Ref<Iterator>* out);
+  // Ends the owner's reference, and waits for a batch that is being made. In a forked child nothing is done.
+  static void close(Iterator* iterator) noexcept;
+
+  Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass);
+
+  // The next batch. After a failure, OUT_OF_RANGE among them, the same one again.
+  Status next(ValueRef* out);
+
+ private:
+  struct Ticket;
+  using Lock = std::unique_lock<std::mutex>;
+
+  ~Iterator() override;
+  void make_ahead(const Lock&) noexcept;
+  bool stop_task(const Lock&) noexcept;
+  void make_batch(Lock& lock);
+  static void run_task(Ticket& ticket) noexcept;
+
+  const Ref<Dataset> dataset_;
+  const std::shared_ptr<Ticket> ticket_;  // NULL: nothing is made ahead
+  Ref<Pass> pass_;                        // the maker's; NULL when it is over
+  std::mutex mutex_;                      // holds what follows
+  std::condition_variable made_;
+  std::pmr::deque<ValueRef> ready_;
+  bool ahead_ = false;  // a task makes the next batch, now or later
+  bool closing_ = false;
+  ErrorRecord end_;  // why there are no more batches than ready_, where its code is not OK
+};
+
+}  // namespace dist

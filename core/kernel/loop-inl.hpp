@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of every SIMD kernel, compiled once for each target: blocks of a few vectors, single vectors, a
+// part of one. What it does to lanes is the element class's (elements-inl.hpp).
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/kernel/elements-inl.hpp"
+#include "core/kernel/reduce.hpp"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#if defined(DIST_KERNEL_LOOP_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef DIST_KERNEL_LOOP_INL_HPP
+#undef DIST_KERNEL_LOOP_INL_HPP
+#else
+#define DIST_KERNEL_LOOP_INL_HPP
+#endif
+
+// An array of vectors is kept in registers only if its loops are unrolled; at -O2 GCC must be told to.
+#undef DIST_UNROLL
+#if HWY_COMPILER_CLANG
+#define DIST_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define DIST_UNROLL _Pragma("GCC unroll 4")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dist {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Pointers to lanes. Of a fixed number they are copies: a store may alias the caller's array, and the
+// compiler would load each pointer again after each store.
+template <class Byte, class T, std::size_t kCount>
+class Pointers {
+ public:
+  HWY_INLINE Pointers(Byte* const* from, std::size_t) {
+    for (std::size_t i = 0; i < kCount; ++i) at_[i] = reinterpret_cast<T*>(from[i]);
+  }
+  static constexpr HWY_INLINE std::size_t size() { return kCount; }
+  HWY_INLINE T* operator[](std::size_t i) const { return at_[i]; }
+
+ private:
+  std::array<T*, kCount> at_;
+};
+
+template <class Byte, class T>
+class Pointers<Byte, T, 0> {
+ public:
+  HWY_INLINE Pointers(Byte* const* from, std::size_t size) : from_(from), size_(size) {}
+  HWY_INLINE std::size_t size() const { return size_; }
+  HWY_INLINE T* operator[](std::size_t i) const { return reinterpret_cast<T*>(from_[i]); }
+
+ private:
+  Byte* const* from_;
+  std::size_t size_;
+};
+
+// Whether masked accesses leave the other lanes' memory alone on this target.
+template <class T>
+inline constexpr bool kMasks = HWY_MEM_OPS_MIGHT_FAULT == 0 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4);
+
+// The first n lanes from memory, zeros above.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_part(D d, const T* from, std::size_t n) {
+  if constexpr (kMasks<T>) {
+    return hn::MaskedLoad(hn::FirstN(d, n), d, from);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
+    std::memcpy(lanes, from, n * sizeof(T));
+    return hn::Load(d, lanes);
+  }
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_part(hn::Vec<D> value, D d, T* to, std::size_t n) {
+  if constexpr (kMasks<T>) {
+    hn::BlendedStore(value, hn::FirstN(d, n), d, to);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(d)];
+    hn::Store(value, d, lanes);
+    std::memcpy(to, lanes, n * sizeof(T));
+  }
+}
+
+// kSrc sources into kDst destinations; 0: as many as the arguments say.
+template <class Element, std::size_t kSrc, std::size_t kDst>
+class Loop {
+ public:
+  using In = typename Element::In;
+  using Out = typename Element::Out;
+  static constexpr std::size_t kStep = hn::MaxLanes(Out());
+
+  explicit HWY_INLINE Loop(const ReduceArguments& args)
+      : element_(args), src_(args.src, args.num_src), dst_(args.dst, args.num_dst) {}
+
+  // kVectors whole vectors. Few enough that the sums stay in sixteen registers.
+  template <std::size_t kVectors, bool kStream>
+  HWY_INLINE void vectors(std::size_t at) const {
+    Value sum[kVectors];
+    DIST_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = Element::load(src_[0] + at + v * kStep);
+    for (std::size_t p = 1; p < src_.size(); ++p) {
+      const auto* from = src_[p] + at;
+      DIST_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        sum[v] = Element::apply(sum[v], Element::load(from + v * kStep));
+      }
+    }
+    hn::Vec<Out> result[kVectors];
+    DIST_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) result[v] = element_.finish(sum[v]);
+    for (std::size_t d = 0; d < dst_.size(); ++d) {
+      auto* to = dst_[d] + at;
+      DIST_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        if constexpr (kStream)
+          hn::Stream(result[v], Out(), to + v * kStep);
+        else
+          hn::StoreU(result[v], Out(), to + v * kStep);
+      }
+    }
+  }
+
+  // n lanes, fewer than a vector has.
+  HWY_INLINE void part(std::size_t at, std::size_t n) const {
+    Value sum = Element::widen(load_part(In(), src_[0] + at, n));
+    for (std::size_t p = 1; p < src_.size(); ++p) {
+      sum = Element::apply(sum, Element::widen(load_part(In(), src_[p] + at, n)));
+    }
+    const auto result = element_.finish(sum);
+    for (std::size_t d = 0; d < dst_.size(); ++d) store_part(result, Out(), dst_[d] + at, n);
+  }
+
+ private:
+  using Value = typename Element::Value;
+
+  Element element_;
+  Pointers<const std::byte, const hn::TFromD<In>, kSrc> src_;
+  Pointers<std::byte, hn::TFromD<Out>, kDst> dst_;
+};
+
+// Lanes of one block: four vectors in memory, or two of those that are folded as two.
+template <class Element>
+inline constexpr std::size_t kBlock = sizeof(typename Element::Value) > sizeof(hn::Vec<typename Element::Out>)
+                                          ? 2
+                                          : 4;
+
+// Whole blocks from lane `at` on; returns the lane after them.
+template <class Element, std::size_t kSrc, std::size_t kDst, bool kStream>
+std::size_t run_blocks(const ReduceArguments& args, std::size_t at, std::size_t end) {
+  const Loop<Element, kSrc, kDst> loop(args);
+  constexpr std::size_t kLanes = kBlock<Element> * loop.kStep;
+  for (; at + kLanes <= end; at += kLanes) loop.template vectors<kBlock<Element>, kStream>(at);
+  if constexpr (kStream) hwy::FlushStream();
+  return at;
+}
+
+// Any lanes: what stands before and after whole blocks, and all of a small message. Once for each Element.
+template <class Element>
+HWY_NOINLINE void run_lanes(const ReduceArguments& args, std::size_t at, std::size_t end) {
+  const Loop<Element, 0, 0> loop(args);
+  for (; at + loop.kStep <= end; at += loop.kStep) loop.template vectors<1, false>(at);
+  if (at < end) loop.part(at, end - at);
+}
+
+// Lanes before the first cache line's start, if that is the same in every destination and the result has
+// lines to stream; -1 if not.
+template <class T>
+std::ptrdiff_t lanes_before_line(const ReduceArguments& args, std::size_t lanes) {
+  constexpr std::size_t kLine = 64;
+  const auto past = [&args](std::size_t d) { return reinterpret_cast<std::uintptr_t>(args.dst[d]) % kLine; };
+  for (std::size_t d = 1; d < args.num_dst; ++d) {
+    if (past(d) != past(0)) return -1;
+  }
+  const std::size_t bytes = (kLine - past(0)) % kLine;
+  if (bytes % sizeof(T) != 0 || bytes + kLine > lanes * sizeof(T)) return -1;
+  return static_cast<std::ptrdiff_t>(bytes / sizeof(T));
+}
+
+template <class Element, std::size_t kSrc, std::size_t kDst>
+void run(const ReduceArguments& args) {
+  const std::size_t lanes = args.count * Element::kLanes;
+  std::ptrdiff_t head = -1;
+  if (args.stream) head = lanes_before_line<hn::TFromD<typename Element::Out>>(args, lanes);
+  std::size_t at = 0;
+  if (head >= 0) {
+    at = static_cast<std::size_t>(head);
+    run_lanes<Element>(args, 0, at);
+    at = run_blocks<Element, kSrc, kDst, true>(args, at, lanes);
+  } else {
+    at = run_blocks<Element, kSrc, kDst, false>(args, at, lanes);
+  }
+  run_lanes<Element>(args, at, lanes);
+}
+
+// Any numbers of sources and destinations with one loop.
+template <class Element>
+void reduce(const ReduceArguments& args) noexcept {
+  run<Element, 0, 0>(args);
+}
+
+// The same, with loops of their own for the usual numbers: for what training sums.
+template <class Element, std::size_t kSrc>
+void run_sources(const ReduceArguments& args) {
+  if (args.num_dst == 1) return run<Element, kSrc, 1>(args);
+  if (args.num_dst == kSrc) return run<Element, kSrc, kSrc>(args);
+  run<Element, 0, 0>(args);
+}
+
+template <class Element>
+void reduce_fast(const ReduceArguments& args) noexcept {
+  switch (args.num_src) {
+    case 1: return run_sources<Element, 1>(args);
+    case 2: return run_sources<Element, 2>(args);
+    case 3: return run_sources<Element, 3>(args);
+    case 4: return run_sources<Element, 4>(args);
+    case 8: return run_sources<Element, 8>(args);
+    default: return run<Element, 0, 0>(args);
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace dist
+HWY_AFTER_NAMESPACE();
+
+#endif  // DIST_KERNEL_LOOP_INL_HPP

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of each SIMD target (this file is compiled once for each), and the choice among them.
+#include "core/kernel/reduce.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/kernel/reduce_scalar.hpp"
+
+// SSSE3 would serve CPUs that were old in 2010. Arm's scalable vectors have no size, so none can be a member
+// or an array: NEON serves these CPUs.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernel/reduce.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "core/kernel/loop-inl.hpp"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace dist {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+ReduceKernel target_kernel(dist_dtype dtype, dist_reduce_op op) {
+  return scalar_reduce_kernel(dtype, op);
+}
+
+#else
+
+ReduceKernel f32_kernel(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce_fast<Plain<float, Sum> >;
+    case DIST_REDUCE_MEAN: return reduce_fast<Plain<float, Mean> >;
+    case DIST_REDUCE_MIN: return reduce<Plain<float, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Plain<float, Maximum> >;
+    case DIST_REDUCE_PROD: return reduce<Plain<float, Product> >;
+    default: return nullptr;
+  }
+}
+
+ReduceKernel f64_kernel(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce<Plain<double, Sum> >;
+    case DIST_REDUCE_MEAN: return reduce<Plain<double, Mean> >;
+    case DIST_REDUCE_MIN: return reduce<Plain<double, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Plain<double, Maximum> >;
+    case DIST_REDUCE_PROD: return reduce<Plain<double, Product> >;
+    default: return nullptr;
+  }
+}
+
+template <class Format>
+ReduceKernel narrow_kernel(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce_fast<Narrow<Format, Sum> >;
+    case DIST_REDUCE_MEAN: return reduce_fast<Narrow<Format, Mean> >;
+    case DIST_REDUCE_MIN: return reduce<Narrow<Format, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Narrow<Format, Maximum> >;
+    case DIST_REDUCE_PROD: return reduce<Narrow<Format, Product> >;
+    default: return nullptr;
+  }
+}
+
+// Wrapped sums and products have the same bits with and without a sign.
+template <class T>
+ReduceKernel integer_kernel(dist_reduce_op op) {
+  using U = hwy::MakeUnsigned<T>;
+  using R = std::conditional_t<sizeof(T) >= 4, double, float>;
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce<Plain<U, Sum> >;
+    case DIST_REDUCE_MEAN: return reduce<IntegerMean<T, R> >;
+    case DIST_REDUCE_MIN: return reduce<Plain<T, Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Plain<T, Maximum> >;
+    case DIST_REDUCE_PROD: return reduce<Plain<U, Product> >;
+    default: return nullptr;
+  }
+}
+
+ReduceKernel complex_kernel(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_SUM: return reduce<Plain<float, Sum, 2> >;
+    case DIST_REDUCE_MEAN: return reduce<Plain<float, Mean, 2> >;
+    case DIST_REDUCE_PROD: return reduce<Plain<float, ComplexProduct, 2> >;
+    default: return nullptr;
+  }
+}
+
+ReduceKernel bool_kernel(dist_reduce_op op) {
+  switch (op) {
+    case DIST_REDUCE_MIN: return reduce<Bool<Minimum> >;
+    case DIST_REDUCE_MAX: return reduce<Bool<Maximum> >;
+    default: return nullptr;
+  }
+}
+
+ReduceKernel target_kernel(dist_dtype dtype, dist_reduce_op op) {
+  switch (dtype) {
+    case DIST_F16: return narrow_kernel<F16>(op);
+    case DIST_BF16: return narrow_kernel<Bf16>(op);
+    case DIST_F32: return f32_kernel(op);
+    case DIST_F64: return f64_kernel(op);
+    case DIST_I8: return integer_kernel<int8_t>(op);
+    case DIST_U8: return integer_kernel<uint8_t>(op);
+    case DIST_I16: return integer_kernel<int16_t>(op);
+    case DIST_U16: return integer_kernel<uint16_t>(op);
+    case DIST_I32: return integer_kernel<int32_t>(op);
+    case DIST_U32: return integer_kernel<uint32_t>(op);
+    case DIST_I64: return integer_kernel<int64_t>(op);
+    case DIST_U64: return integer_kernel<uint64_t>(op);
+    case DIST_COMPLEX64: return complex_kernel(op);
+    case DIST_BOOL: return bool_kernel(op);
+    default: return nullptr;
+  }
+}
+
+#endif
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace dist
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dist {
+
+HWY_EXPORT(target_kernel);
+
+namespace {
+
+constexpr char kScalar[] = "SCALAR";
+
+// The targets of this build that this CPU runs.
+struct Targets {
+  Targets() noexcept : simd(hwy::SupportedTargets() & HWY_TARGETS & ~(HWY_SCALAR | HWY_EMU128)) {
+    std::size_t n = 0;
+    for (int64_t left = simd; left != 0; left &= left - 1) names[n++] = hwy::TargetName(left & -left);
+    names[n] = kScalar;
+  }
+  int64_t simd;  // one bit each, as Highway numbers them: the widest lowest
+  const char* names[HWY_MAX_DYNAMIC_TARGETS + 2] = {};
+};
+
+// Asked once: under a hypervisor, each question to the CPU is a trap.
+const Targets& targets() noexcept {
+  static const Targets found;
+  return found;
+}
+
+using TargetKernel = ReduceKernel (*)(dist_dtype, dist_reduce_op);
+
+TargetKernel table_entry([[maybe_unused]] int64_t target) noexcept {
+#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
+  return HWY_DISPATCH_TABLE(target_kernel)[0];
+#else
+  const auto bit = static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(target));
+  return HWY_DISPATCH_TABLE(target_kernel)[std::countr_zero(bit)];
+#endif
+}
+
+}  // namespace
+
+ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
+  return HWY_DYNAMIC_DISPATCH(target_kernel)(dtype, op);
+}
+
+const char* const* kernel_targets() noexcept {
+  return targets().names;
+}
+
+ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept {
+  if (std::strcmp(target, kScalar) == 0) return scalar_reduce_kernel(dtype, op);
+  for (int64_t left = targets().simd; left != 0; left &= left - 1) {
+    const int64_t one = left & -left;
+    if (std::strcmp(target, hwy::TargetName(one)) == 0) return table_entry(one)(dtype, op);
+  }
+  return nullptr;
+}
+
+}  // namespace dist
+#endif  // HWY_ONCE

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave ends it.
+#include <algorithm>
+#include <cstdio>
+
+#include "core/run/current.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+namespace {
+
+// Sees the end of a thread that is still inside a run. Made when a thread enters for the first time.
+struct ThreadEnd {
+  bool watching = false;
+  ~ThreadEnd() {
+    Replica* replica = current().replica;
+    if (watching && replica != nullptr) replica->pool().abandon(*replica);
+  }
+};
+
+thread_local ThreadEnd thread_end;
+
+}  // namespace
+
+// Waits until a run has ended.
+Status ReplicaPool::end_of_run(uint32_t run) noexcept {
+  const WaitPolicy& policy = group_.policy();
+  const auto ended = [&] {
+    return static_cast<int32_t>(ended_.value.load(std::memory_order_seq_cst) - run) >= 0;
+  };
+  const int64_t start = host_.now_ns();
+  while (!spin_until(policy, ended)) {
+    int64_t left = -1;
+    if (options_.timeout_ns > 0) {
+      left = options_.timeout_ns - (host_.now_ns() - start);
+      if (left <= 0) {
+        char inside[256];
+        list_inside(inside, sizeof inside);
+        return fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %.3f s: replicas %s have not left, or not come",
+                    static_cast<double>(options_.timeout_ns) * 1e-9, inside);
+      }
+    }
+    const uint32_t seen = ended_.value.load(std::memory_order_acquire);
+    if (ended()) break;
+    ended_.sleep(seen, host_.slice_ns(left), policy, ended);
+  }
+  return kOk;
+}
+
+Status ReplicaPool::enter(int id, Replica** out) noexcept {
+  if (options_.threads != DIST_THREADS_HOST) {
+    return failed_precondition("this strategy has threads of its own: use dist_run(), or create it with "
+                               "DIST_THREADS_HOST");
+  }
+  if (id < 0 || id >= options_.num_replicas) {
+    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d", id, options_.num_replicas - 1);
+  }
+  if (current().replica != nullptr) {
+    return failed_precondition("this thread is replica %d already: dist_replica_leave() first", current().replica->id());
+  }
+  Seat& seat = seats_[id];
+  for (;;) {
+    lock_.lock(-1);
+    if (!open_ && seat.occupied) {
+      // The thread that was this replica in the run before has yet to read how that ended.
+      lock_.unlock();
+      yield_this_thread();
+      continue;
+    }
+    if (!open_) {
+      group_.begin_run(0);
+      ++run_;
+      open_ = true;
+      left_ = 0;
+    }
+    const uint32_t run = run_;
+    if (seat.entered != run) {
+      seat.entered = run;
+      seat.occupied = true;
+      seat.thread_ended = false;
+      lock_.unlock();
+      break;
+    }
+    lock_.unlock();
+    if (seat.finished.value.load(std::memory_order_acquire) != run) {
+      return failed_precondition("replica %d is inside already, on another thread", id);
+    }
+    DIST_TRY(end_of_run(run));
+  }
+  thread_end.watching = true;
+  current().replica = &seat.replica;
+  seat.replica.begin();
+  *out = &seat.replica;
+  return kOk;
+}
+
+// Ends a replica's part of the run, and with the last one the run.
+void ReplicaPool::depart(Seat& seat, Status status) noexcept {
+  current().replica = nullptr;
+  const uint32_t run = run_;  // does not change while a replica is inside
+  // Whoever leaves with a status has just failed: the thread's latest error is its reason.
+  conclude(seat, status, failures_on_this_thread() - 1);
+  lock_.lock(-1);
+  const bool last = ++left_ == options_.num_replicas;
+  if (last) {
+    outcome_ = outcome();
+    if (!outcome_.ok()) outcome_error_ = last_error();
+    open_ = false;
+  }
+  lock_.unlock();
+  if (last) ended_.publish(run, group_.policy());
+}
+
+Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
+  if (current().replica != &replica) {
+    return failed_precondition("dist_replica_leave(): this thread is not replica %d; the thread that entered leaves",
+                               replica.id());
+  }
+  const uint32_t run = run_;
+  depart(seat(replica), status);
+  const Status ended = end_of_run(run);
+  lock_.lock(-1);
+  const RunLockHolder holder(lock_);
+  seat(replica).occupied = false;
+  if (!ended.ok()) return ended;
+  return outcome_.ok() ? kOk : fail(outcome_error_);
+}
+
+void ReplicaPool::abandon(Replica& replica) noexcept {
+  depart(seat(replica), failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
+                                            replica.id()));
+  lock_.lock(-1);
+  const RunLockHolder holder(lock_);
+  seat(replica).occupied = false;
+}
+
+}  // namespace dist

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/merge_call.hpp"
+
+#include <new>
+
+#include "core/run/current.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+namespace {
+
+// The time in which replica 0 is in cross-replica context. However it ends, the peers are told: one that ends its
+// thread in the function must not leave them waiting.
+class Merging {
+ public:
+  Merging(Replica& replica, MergeSlot& slot) noexcept : replica_(replica), slot_(slot) {
+    slot_.status = DIST_FAILED_PRECONDITION;
+    slot_.error = ErrorRecord{};
+    slot_.error.code = slot_.status;
+    copy_text(slot_.error.message, "the merge function's thread ended inside it");
+    slot_.meeting = replica.group().meeting(replica.id());
+    current().merging = true;
+    replica_.set_merging(true);
+  }
+  ~Merging() {
+    current().merging = false;
+    replica_.set_merging(false);
+    replica_.group().finish_without_waiting(replica_.id());
+  }
+  Merging(const Merging&) = delete;
+  Merging& operator=(const Merging&) = delete;
+
+ private:
+  Replica& replica_;
+  MergeSlot& slot_;
+};
+
+// The arguments of all replicas as one list, merged item by item.
+Status merge_arguments(Replica& replica, Memory& memory, ValueRef* out) {
+  std::pmr::vector<Value*> given(&memory);
+  given.reserve(static_cast<std::size_t>(replica.num_replicas()));
+  std::size_t lists = 0;
+  for (int p = 0; p < replica.num_replicas(); ++p) {
+    const void* args = replica.group().line(replica.id(), p).extra;
+    given.push_back(static_cast<Value*>(const_cast<void*>(args)));
+    lists += args != nullptr;
+  }
+  if (lists == 0) return Value::create(memory, DIST_VALUE_LIST, {}, out);
+  return merge(memory, given, "args", out);
+}
+
+Status call_function(Replica& replica, Memory& memory, const MergeFunction& function, ValueRef* out) {
+  const uint64_t before = failures_on_this_thread();
+  ValueRef args;
+  DIST_TRY(merge_arguments(replica, memory, &args));
+  if (args->kind() != DIST_VALUE_LIST) {
+    // The same list object on every replica merges to itself; anything else was checked to be a list.
+    return fail(DIST_INTERNAL, "merged arguments are no list");
+  }
+  Value* result = nullptr;
+  const dist_status status = function.call(*args, &result, function.context);
+  *out = ValueRef::adopt(result);
+  if (status == DIST_OK) return kOk;
+  *out = ValueRef();
+  if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
+  return fail(status, "the merge function returned %s without a reason (dist_fail() gives one)", status_name(status));
+}
+
+// Replica 0: runs the function and leaves the result for all.
+Status lead(Replica& replica, Memory& memory, const MergeFunction& function, MergeSlot& slot) {
+  {
+    const Merging merging(replica, slot);
+    Status status;
+    try {
+      status = call_function(replica, memory, function, &slot.result);
+    } catch (const std::bad_alloc&) {
+      status = out_of_memory();
+    }
+    slot.status = status.code();
+    if (!status.ok()) slot.error = last_error();
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args, const char* tag,
+                  int64_t timeout_ns, ValueRef* out) {
+  if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
+    return invalid_argument("args is %s; merge_call takes a list of arguments, or NULL", Value::kind_name(args->kind()));
+  }
+  Group& group = replica.group();
+  const int me = replica.id();
+  MergeSlot& slot = replica.pool().merge_slot();
+  DIST_TRY(group.open());
+  Statement& statement = group.draft(me);
+  statement.collective = Collective::kMergeCall;
+  statement.function = function.identity;
+  statement.signature = mix(0, args == nullptr);
+  seal(statement, tag);
+  group.outgoing(me).extra = args;
+  DIST_TRY(group.arrive(me, timeout_ns));
+
+  if (me == 0) {
+    if (!group.enter(me)) return group.finish(me);
+    DIST_TRY(lead(replica, memory, function, slot));
+  } else {
+    group.await_done(me, 0);
+    // Replica 0 did not begin: somebody had given up.
+    if (slot.meeting != group.meeting(me)) return group.finish(me);
+  }
+  Status status = slot.status == DIST_OK ? kOk : fail(slot.error);
+  try {
+    if (status.ok()) status = component_of(memory, slot.result.get(), me, out);
+  } catch (const std::bad_alloc&) {
+    status = out_of_memory();
+  }
+  if (me != 0) {
+    group.finish_without_waiting(me);
+    return status;
+  }
+  // Peers still read the slot.
+  for (int p = 1; p < group.size(); ++p) group.await_done(me, p);
+  slot.result = ValueRef();
+  return status;
+}
+
+}  // namespace dist

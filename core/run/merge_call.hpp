@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// merge_call: all replicas meet, and one function runs once for all of them, in cross-replica context.
+#pragma once
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/run/replica.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+struct MergeFunction {
+  // `args` is a list. The result's reference is handed over.
+  dist_status (*call)(Value& args, Value** out_result, void* context);
+  void* context;
+  const void* identity;  // equal on replicas that ask for the same function
+};
+
+// *out: this replica's component of the function's result; NULL where it gave none.
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args, const char* tag,
+                  int64_t timeout_ns, ValueRef* out);
+
+}  // namespace dist

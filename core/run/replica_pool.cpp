@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/replica_pool.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "core/base/os/cpus.hpp"
+#include "core/run/current.hpp"
+
+namespace dist {
+
+// A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
+class ReplicaPool::Turn {
+ public:
+  Turn(ReplicaPool& pool, Seat& seat) noexcept : pool_(pool), seat_(seat), failures_(failures_on_this_thread()) {
+    current().replica = &seat.replica;
+    seat.replica.begin();
+  }
+  ~Turn() {
+    // Not concluded: the thread is being ended under its function.
+    if (!concluded_) {
+      seat_.thread_ended = true;
+      conclude(failed_precondition("replica %d's thread ended inside its run (pthread_exit)", seat_.replica.id()));
+    }
+  }
+  void conclude(Status status) noexcept {
+    concluded_ = true;
+    current().replica = nullptr;
+    pool_.conclude(seat_, status, failures_);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  ReplicaPool& pool_;
+  Seat& seat_;
+  uint64_t failures_;
+  bool concluded_ = false;
+};
+
+ReplicaPool::ReplicaPool(Memory& memory, Group& group, const Host& host, const Options& options)
+    : memory_(memory), group_(group), host_(host), options_(options) {
+  const auto n = static_cast<std::size_t>(options.num_replicas);
+  seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
+  const int share = std::max(1, options.usable_cpus / options.num_replicas);
+  for (; made_ < options.num_replicas; ++made_) {
+    new (&seats_[made_]) Seat(memory, *this, group, made_, share, options.cache_bytes);
+  }
+  if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
+}
+
+ReplicaPool::~ReplicaPool() {
+  stopping_ = true;
+  started_.publish(run_ + 1, group_.policy());
+  for (int i = 0; i < made_; ++i) {
+    seats_[i].thread.join();
+    seats_[i].~Seat();
+  }
+  memory_.deallocate(seats_, static_cast<std::size_t>(options_.num_replicas) * sizeof(Seat), alignof(Seat));
+}
+
+Status ReplicaPool::start() noexcept {
+  if (options_.threads == DIST_THREADS_HOST) return kOk;
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(seats_[i]));
+  return kOk;
+}
+
+Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
+  seat.finished.value.store(run_, std::memory_order_relaxed);
+  seat.thread_ended = false;
+  return seat.thread.start(thread_main, &seat);
+}
+
+// Threads that ended inside the last run are made anew.
+Status ReplicaPool::revive() noexcept {
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
+    Seat& seat = seats_[i];
+    if (!seat.thread_ended && seat.thread.started()) continue;
+    seat.thread.join();
+    DIST_TRY(start_thread_of(seat));
+  }
+  return kOk;
+}
+
+void* ReplicaPool::thread_main(void* argument) {
+  auto& seat = *static_cast<Seat*>(argument);
+  ReplicaPool& pool = seat.replica.pool();
+  const int id = seat.replica.id();
+  char name[16];
+  std::snprintf(name, sizeof name, "dist-r%d", id);
+  name_this_thread(name);
+  block_async_signals();
+  if (pool.num_cpus_ > 0) pin_this_thread(pool.cpus_[id % pool.num_cpus_]);
+  pool.serve(seat);
+  return nullptr;
+}
+
+void ReplicaPool::serve(Seat& seat) {
+  const WaitPolicy& policy = group_.policy();
+  uint32_t seen = seat.finished.value.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto next = [&] { return started_.value.load(std::memory_order_acquire) != seen; };
+    if (!spin_until(policy, next)) {
+      do {
+        started_.sleep(seen, -1, policy, [&] { return started_.value.load(std::memory_order_seq_cst) != seen; });
+      } while (!next());
+    }
+    seen = started_.value.load(std::memory_order_acquire);
+    if (stopping_) return;
+    perform(seat);
+  }
+}
+
+void ReplicaPool::perform(Seat& seat) {
+  Turn turn(*this, seat);
+  dist_status status;
+  try {
+    status = body_.call(seat.replica, body_.context);
+  } catch (abi::__forced_unwind&) {
+    throw;  // the thread is being ended: Turn's destructor says so
+  } catch (...) {
+    status = fail(DIST_UNKNOWN, "replica %d's function threw a C++ exception; a callback must return a status instead",
+                  seat.replica.id()).code();
+  }
+  turn.conclude(Status(status));
+}
+
+// The function has returned: keep its result, leave the group, tell who waits.
+void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) noexcept {
+  seat.replica.end();
+  seat.result = status.code();
+  if (!status.ok()) {
+    if (failures_on_this_thread() != failures_before && last_error().code == status.code()) {
+      seat.error = last_error();
+    } else {
+      seat.error = ErrorRecord{};
+      seat.error.code = status.code();
+      std::snprintf(seat.error.message, sizeof seat.error.message,
+                    "replica %d's function returned %s without a reason (dist_fail() gives one)", seat.replica.id(),
+                    status_name(status.code()));
+    }
+    if (seat.error.replica < 0 && seat.error.collective == 0) seat.error.replica = seat.replica.id();
+  }
+  group_.leave(seat.replica.id(), status, seat.error);
+  seat.finished.publish(run_, group_.policy());
+}
+
+bool ReplicaPool::all_finished() const noexcept {
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (seats_[i].finished.value.load(std::memory_order_acquire) != run_) return false;
+  }
+  return true;
+}
+
+bool ReplicaPool::idle() noexcept {
+  if (!lock_.try_lock()) return false;
+  const RunLockHolder holder(lock_);
+  if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (seats_[i].occupied) return false;
+  }
+  return true;
+}
+
+void ReplicaPool::list_inside(char* text, std::size_t size) const noexcept {
+  std::size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; i < options_.num_replicas && used + 1 < size; ++i) {
+    if (seats_[i].finished.value.load(std::memory_order_acquire) == run_) continue;
+    const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
+    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
+  }
+}
+
+// False: the deadline (of the host's clock, 0: none) is over.
+bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
+  const WaitPolicy& policy = group_.policy();
+  Word& word = seat.finished;
+  const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
+  while (!spin_until(policy, done)) {
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
+    if (deadline_ns != 0 && left <= 0) return false;
+    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    if (done()) return true;
+    word.sleep(seen, host_.slice_ns(left), policy, done);
+  }
+  return true;
+}
+
+Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
+  char inside[256];
+  list_inside(inside, sizeof inside);
+  overdue_ = true;
+  ErrorRecord late;
+  late.code = DIST_DEADLINE_EXCEEDED;
+  std::snprintf(late.message, sizeof late.message,
+                "the run's deadline of %.3f s is over; still inside their functions: replicas %s",
+                static_cast<double>(timeout_ns) * 1e-9, inside);
+  copy_text(late.hint, "the strategy refuses new runs until these have returned");
+  group_.condemn(late);
+  return fail(late);
+}
+
+// The lowest replica whose failure was its own; else the report that all got; else whether the run was cancelled.
+Status ReplicaPool::outcome() const noexcept {
+  const Seat* first = nullptr;
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    const Seat& seat = seats_[i];
+    if (seat.result == DIST_OK) continue;
+    if (seat.result != DIST_ABORTED) return fail(seat.error);
+    if (first == nullptr) first = &seat;
+  }
+  if (first != nullptr) return fail(first->error);
+  if (group_.cancelled()) return fail(DIST_CANCELLED, "dist_strategy_cancel() ended the run");
+  return kOk;
+}
+
+// Replica 0's function on its caller's thread. If that thread ends inside it, the run's lock opens and what the
+// caller lent to the run goes with its stack: the peers, who are told, must be out before that.
+void ReplicaPool::perform_on_caller() {
+  struct Returning {
+    explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
+    ~Returning() {
+      for (int i = 1; i < pool_.options_.num_replicas && !returned_; ++i) (void)pool_.await_finished(pool_.seats_[i], 0);
+    }
+    ReplicaPool& pool_;
+    bool returned_ = false;
+  };
+  Returning returning(*this);
+  perform(seats_[0]);
+  returning.returned_ = true;
+}
+
+Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
+  if (options_.threads == DIST_THREADS_HOST) {
+    return failed_precondition("this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
+                               "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
+  }
+  const int64_t start = timeout_ns > 0 ? host_.now_ns() : 0;
+  if (!lock_.try_lock() && !lock_.lock(timeout_ns > 0 ? timeout_ns : -1)) {
+    return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %.3f s",
+                static_cast<double>(timeout_ns) * 1e-9);
+  }
+  const RunLockHolder holder(lock_);
+  if (overdue_) {
+    if (!all_finished()) {
+      char inside[256];
+      list_inside(inside, sizeof inside);
+      return failed_precondition("an earlier run is past its deadline, and replicas %s are still inside their functions",
+                                 inside);
+    }
+    overdue_ = false;
+  }
+  DIST_TRY(revive());
+
+  const int64_t deadline_ns = timeout_ns > 0 ? start + timeout_ns : 0;
+  group_.begin_run(deadline_ns);
+  body_ = body;
+  if (body.about_to_start != nullptr) body.about_to_start(body.context);
+  ++run_;
+  started_.publish(run_, group_.policy());
+  if (options_.threads == DIST_THREADS_CALLER) perform_on_caller();
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
+    Seat& seat = seats_[i];
+    if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
+    if (!await_finished(seat, deadline_ns)) return overdue(timeout_ns);
+  }
+  return outcome();
+}
+
+}  // namespace dist

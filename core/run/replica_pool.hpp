@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: R replicas and the threads that run them.
+//
+// A replica is a thread of its own that lives as long as the pool and sleeps between runs; never a task of oneTBB,
+// which promises no concurrency. A run is one number: the caller publishes it, each thread runs the body and
+// publishes the number as finished.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/base/status.hpp"
+#include "core/comm/group.hpp"
+#include "core/run/replica.hpp"
+#include "core/run/run_lock.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit).
+struct Body {
+  dist_status (*call)(Replica& replica, void* context);
+  void* context;
+  // Called once before the replicas start, where the context may have to outlive the run's caller; NULL: not needed.
+  void (*about_to_start)(void* context) = nullptr;
+};
+
+// What replica 0 leaves for its peers after a merge function.
+struct MergeSlot {
+  uint32_t meeting = 0;  // that it belongs to; a slot of an earlier run matches none
+  ValueRef result;
+  dist_status status = DIST_OK;
+  ErrorRecord error;
+};
+
+class ReplicaPool {
+ public:
+  struct Options {
+    int num_replicas;
+    int threads;       // DIST_THREADS_...
+    int placement;     // DIST_PLACEMENT_...
+    int usable_cpus;
+    int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
+    std::size_t cache_bytes;
+    void* owner;  // the strategy, which lies above
+  };
+
+  // Throws std::bad_alloc; makes no thread.
+  ReplicaPool(Memory& memory, Group& group, const Host& host, const Options& options);
+  // No replica is running.
+  ~ReplicaPool();
+  ReplicaPool(const ReplicaPool&) = delete;
+  ReplicaPool& operator=(const ReplicaPool&) = delete;
+
+  Status start() noexcept;
+  void* owner() const noexcept { return options_.owner; }
+  MergeSlot& merge_slot() noexcept { return merge_slot_; }
+
+  int num_replicas() const noexcept { return options_.num_replicas; }
+  // False: a run is under way.
+  bool idle() noexcept;
+
+  // Runs the body on every replica. timeout_ns 0: none. With one, it may return while replicas are still inside;
+  // runs are refused until these are out.
+  Status run(const Body& body, int64_t timeout_ns);
+
+  // Threads of the host.
+  Status enter(int id, Replica** out) noexcept;
+  Status leave(Replica& replica, Status status) noexcept;
+  // The replica's thread ends inside its run.
+  void abandon(Replica& replica) noexcept;
+
+ private:
+  struct alignas(kApart) Seat {
+    Seat(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads, std::size_t cache_bytes) noexcept
+        : replica(memory, pool, group, id, threads, cache_bytes) {}
+    Replica replica;
+    alignas(kApart) Word finished;  // the latest run whose function has returned
+    dist_status result = DIST_OK;
+    uint32_t entered = 0;           // the latest run that it took part in
+    bool occupied = false;          // a host's thread has entered and is not yet back from leaving
+    bool thread_ended = false;      // inside a run, by pthread_exit()
+    Thread thread;
+    ErrorRecord error;
+  };
+  class Turn;
+
+  Seat& seat(int id) const noexcept { return seats_[id]; }
+  Seat& seat(const Replica& replica) const noexcept { return seats_[replica.id()]; }
+  int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
+  static void* thread_main(void* argument);
+  void serve(Seat& seat);
+  void perform(Seat& seat);
+  void perform_on_caller();
+  void conclude(Seat& seat, Status status, uint64_t failures_before) noexcept;
+  Status start_thread_of(Seat& seat) noexcept;
+  Status revive() noexcept;
+  bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
+  bool all_finished() const noexcept;
+  Status outcome() const noexcept;
+  void list_inside(char* text, std::size_t size) const noexcept;
+  Status overdue(int64_t timeout_ns) noexcept;
+  void depart(Seat& seat, Status status) noexcept;
+  Status end_of_run(uint32_t run) noexcept;
+
+  Memory& memory_;
+  Group& group_;
+  const Host host_;
+  const Options options_;
+  Seat* seats_ = nullptr;
+  int made_ = 0;       // seats constructed
+  RunLock lock_;       // a run; with host threads: its entering and leaving
+  uint32_t run_ = 0;   // the latest run
+  bool overdue_ = false;  // it was left before all were out
+  bool stopping_ = false;
+  Body body_{};
+  MergeSlot merge_slot_;
+  int cpus_[DIST_MAX_REPLICAS];
+  int num_cpus_ = 0;
+  alignas(kApart) Word started_;  // the latest run, or one more to stop
+  // Host threads.
+  alignas(kApart) Word ended_;    // the latest run that all have left
+  bool open_ = false;
+  int left_ = 0;
+  Status outcome_;
+  ErrorRecord outcome_error_;
+};
+
+}  // namespace dist

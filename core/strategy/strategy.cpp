@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/strategy.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "core/base/os/barrier.hpp"
+#include "core/base/os/cpus.hpp"
+#include "core/run/current.hpp"
+
+namespace dist {
+
+// What the options come to on this machine.
+struct Strategy::Plan {
+  int num_replicas;
+  int usable_cpus;
+  int64_t timeout_ns;
+  WaitPolicy policy;
+};
+
+namespace {
+
+Status check(const StrategyOptions& options) noexcept {
+  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_DEFAULT) {
+    return invalid_argument("kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE or DEFAULT", options.kind);
+  }
+  if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
+    return invalid_argument("num_replicas is %d: use 1 to %d, or 0 for as many as there are usable CPUs",
+                            options.num_replicas, DIST_MAX_REPLICAS);
+  }
+  if (options.kind != DIST_STRATEGY_MIRRORED && options.num_replicas > 1) {
+    return invalid_argument("num_replicas is %d, but the one-device and default strategies have one replica: use "
+                            "DIST_STRATEGY_MIRRORED", options.num_replicas);
+  }
+  if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
+    return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
+  }
+  if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
+    return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
+  }
+  if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
+    return invalid_argument("allocator: alloc and free come together, or neither");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Status Strategy::create(const StrategyOptions& options, Strategy** out) {
+  DIST_TRY(check(options));
+  Plan plan;
+  plan.usable_cpus = usable_cpus();
+  plan.num_replicas = options.kind != DIST_STRATEGY_MIRRORED ? 1
+                      : options.num_replicas != 0            ? options.num_replicas
+                                                             : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
+  plan.timeout_ns = options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
+  plan.policy.crowded = plan.num_replicas > plan.usable_cpus;
+  plan.policy.asymmetric = enable_asymmetric_barriers();
+
+  auto memory = Ref<Memory>::adopt(Memory::create(options.allocator));
+  if (!memory) return out_of_memory();
+  Memory& place = *memory;
+  void* block = place.allocate(sizeof(Strategy), alignof(Strategy));
+  Strategy* strategy;
+  try {
+    strategy = new (block) Strategy(memory, options, plan);
+  } catch (...) {
+    place.deallocate(block, sizeof(Strategy), alignof(Strategy));
+    throw;
+  }
+  if (const Status started = strategy->pool_.start(); !started.ok()) {
+    strategy->~Strategy();
+    place.deallocate(block, sizeof(Strategy), alignof(Strategy));
+    return started;
+  }
+  *out = strategy;
+  return kOk;
+}
+
+Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan)
+    : memory_(std::move(memory)),
+      group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns),
+      arena_(*memory_, plan.usable_cpus),
+      pool_(*memory_, group_, options.host,
+            {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
+             last_level_cache_bytes(), this}) {}
+
+Status Strategy::destroy(Strategy* strategy) noexcept {
+  // In a child the threads are not, and waiting for them would never end: leave everything as it is.
+  if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
+  if (!strategy->pool_.idle()) {
+    return failed_precondition("dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
+                               "hurries it)");
+  }
+  const Ref<Memory> memory = strategy->memory_;
+  strategy->~Strategy();
+  memory->free(strategy, sizeof(Strategy), alignof(Strategy));
+  return kOk;
+}
+
+Status Strategy::in_forked_child() const noexcept {
+  return failed_precondition("this is a forked child of the strategy's process, and threads do not survive a fork: create "
+                             "a strategy in the child");
+}
+
+Status Strategy::check_cross_replica(const char* call) const noexcept {
+  DIST_TRY(check_process());
+  return check_cross_replica_context(call, "call it outside dist_run(), or inside dist_merge_call()'s function");
+}
+
+}  // namespace dist

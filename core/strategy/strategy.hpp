@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy: the replicas of one program, their group, their threads and the memory that all of it lives in.
+#pragma once
+
+#include "core/base/host.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/os/fork.hpp"
+#include "core/base/status.hpp"
+#include "core/comm/group.hpp"
+#include "core/cross_device/arena.hpp"
+#include "core/cross_device/cross_replica.hpp"
+#include "core/run/replica_pool.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+struct StrategyOptions {
+  int32_t kind = DIST_STRATEGY_MIRRORED;
+  int32_t num_replicas = 0;  // 0: usable CPUs
+  int32_t threads = DIST_THREADS_CALLER;
+  int32_t placement = DIST_PLACEMENT_FREE;
+  int64_t timeout_ns = 0;  // 0: kDefaultTimeoutNs; < 0: none
+  dist_allocator allocator{};
+  Host host;
+};
+
+inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
+
+class Strategy {
+ public:
+  static Status create(const StrategyOptions& options, Strategy** out);
+  // Ends the strategy, unless a run is under way.
+  static Status destroy(Strategy* strategy) noexcept;
+
+  Memory& memory() noexcept { return *memory_; }
+  int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
+  ReplicaPool& pool() noexcept { return pool_; }
+  Group& group() noexcept { return group_; }
+  CrossReplica cross_replica() noexcept { return {memory_.get(), num_replicas(), &arena_}; }
+
+  // FAILED_PRECONDITION in a forked child, where the threads are not.
+  Status check_process() const noexcept {
+    if (!fork_guard_.forked()) [[likely]] return kOk;
+    return in_forked_child();
+  }
+  // check_process(), and not inside a replica function. `call` is the function's name.
+  Status check_cross_replica(const char* call) const noexcept;
+
+ private:
+  struct Plan;
+
+  Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan);
+  ~Strategy() = default;
+  Status in_forked_child() const noexcept;
+
+  Ref<Memory> memory_;
+  ForkGuard fork_guard_;
+  Group group_;
+  Arena arena_;  // of functions called from outside
+  ReplicaPool pool_;
+};
+
+}  // namespace dist

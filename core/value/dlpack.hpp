@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// DLPack: tensors of other libraries, shared without a copy. The layout of DLPack 0.8's unversioned struct,
+// declared here so that no header of it is needed; names are DLPack's own.
+#pragma once
+
+#include <cstdint>
+
+#include "core/value/value.hpp"
+
+struct DLDevice {
+  int32_t device_type;
+  int32_t device_id;
+};
+
+struct DLDataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; NULL: row-major
+  uint64_t byte_offset;
+};
+
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);  // NULL: nothing to do
+};
+
+namespace dist {
+
+// Takes over `managed`, whose deleter is called when the value ends; on a failure it stays the caller's.
+Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out);
+
+// Shares a tensor's (or a variable's first copy's) memory; the result holds a reference until its deleter
+// runs.
+Status to_dlpack(Value& value, DLManagedTensor** out);
+
+}  // namespace dist

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// From R results to one value, and from one value to what a replica sees of it.
+#include <algorithm>
+#include <cstring>
+
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+namespace {
+
+using Results = std::span<Value* const>;
+
+class Merger {
+ public:
+  Merger(Memory& memory, bool keep_same) noexcept : memory_(memory), keep_same_(keep_same) {}
+
+  Status merge(Results results, const Path& path, ValueRef* out) {
+    if (keep_same_ && all_same(results)) {
+      *out = ValueRef::share(results[0]);
+      return kOk;
+    }
+    DIST_TRY(check_kinds(results, path));
+    if (results[0]->is_list_or_dict()) {
+      DIST_TRY(check_items(results, path));
+      return merge_items(results, path, out);
+    }
+    return Value::create(memory_, DIST_VALUE_PER_REPLICA, results, out);
+  }
+
+ private:
+  // One object, or handles to one variable.
+  static bool all_same(Results results) noexcept {
+    for (Value* const value : results) {
+      const bool same_variable = value != nullptr && results[0] != nullptr && value->variable() != nullptr &&
+                                 value->variable() == results[0]->variable();
+      if (value != results[0] && !same_variable) return false;
+    }
+    return true;
+  }
+
+  static Status differ(Results results, std::size_t replica, const Path& path) noexcept {
+    char first[256];
+    char other[256];
+    Value::describe(results[0], first, sizeof first);
+    Value::describe(results[replica], other, sizeof other);
+    return invalid_argument("%s: replica 0 gave %s, replica %zu %s; results of one structure can be merged",
+                            PathText(path).c_str(), first, replica, other);
+  }
+
+  static Status check_kinds(Results results, const Path& path) noexcept {
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (results[r] == nullptr || results[0] == nullptr) {
+        if (results[r] != results[0]) return differ(results, r, path);
+        continue;
+      }
+      if (results[r]->distributed()) {
+        return invalid_argument(
+            "%s: replica %zu gave %s: a replica gives its own part only, or all give the same object",
+            PathText(path).c_str(), r, Value::kind_name(results[r]->kind()));
+      }
+      const bool leaves = results[r]->has_tensor() && results[0]->has_tensor();
+      if (!leaves && results[r]->kind() != results[0]->kind()) return differ(results, r, path);
+    }
+    return kOk;
+  }
+
+  // Lists and dictionaries: as many items, under the same keys.
+  static Status check_items(Results results, const Path& path) noexcept {
+    const Value& first = *results[0];
+    for (std::size_t r = 1; r < results.size(); ++r) {
+      const Value& other = *results[r];
+      const std::size_t n = std::min(first.items().size(), other.items().size());
+      for (std::size_t i = 0; first.kind() == DIST_VALUE_DICT && i < n; ++i) {
+        const int order = std::strcmp(first.key(i), other.key(i));
+        if (order == 0) continue;
+        // Keys are sorted: the lesser one is what the other replica has not.
+        return invalid_argument(
+            "%s: replica %zu gave the key \"%s\", replica %zu did not; all give the same keys",
+            PathText(path).c_str(), order < 0 ? std::size_t{0} : r, order < 0 ? first.key(i) : other.key(i),
+            order < 0 ? r : std::size_t{0});
+      }
+      if (first.items().size() != other.items().size()) return differ(results, r, path);
+    }
+    return kOk;
+  }
+
+  Status merge_items(Results results, const Path& path, ValueRef* out) {
+    const Value& first = *results[0];
+    const std::size_t n = first.items().size();
+    const bool keyed = first.kind() == DIST_VALUE_DICT;
+    std::pmr::vector<Value*> column(results.size(), &memory_);
+    std::pmr::vector<ValueRef> merged(n, &memory_);
+    std::pmr::vector<Value*> items(n, &memory_);
+    std::pmr::vector<const char*> keys(keyed ? n : 0, &memory_);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t r = 0; r < results.size(); ++r) column[r] = results[r]->items()[i].get();
+      if (keyed) keys[i] = first.key(i);
+      const Path here = keyed ? Path::item(path, keys[i]) : Path::item(path, i);
+      DIST_TRY(merge(column, here, &merged[i]));
+      items[i] = merged[i].get();
+    }
+    return keyed ? Value::create_dict(memory_, keys, items, out)
+                 : Value::create(memory_, DIST_VALUE_LIST, items, out);
+  }
+
+  Memory& memory_;
+  bool keep_same_;
+};
+
+}  // namespace
+
+Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out) {
+  return Merger(memory, true).merge(results, Path{what}, out);
+}
+
+Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out) {
+  return Merger(memory, false).merge(components, Path{what}, out);
+}
+
+Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out) {
+  if (value == nullptr || !value->holds_distributed()) {
+    *out = ValueRef::share(value);
+    return kOk;
+  }
+  const std::span<const ValueRef> items = value->items();
+  if (value->distributed()) {
+    if (id < 0 || static_cast<std::size_t>(id) >= items.size()) {
+      return invalid_argument("%s has %zu components, none for replica %d: it was made for another strategy",
+                              Value::kind_name(value->kind()), items.size(), id);
+    }
+    *out = items[static_cast<std::size_t>(id)];
+    return kOk;
+  }
+  const bool keyed = value->kind() == DIST_VALUE_DICT;
+  std::pmr::vector<ValueRef> components(items.size(), &memory);
+  std::pmr::vector<Value*> pointers(items.size(), &memory);
+  std::pmr::vector<const char*> keys(keyed ? items.size() : 0, &memory);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    DIST_TRY(component_of(memory, items[i].get(), id, &components[i]));
+    pointers[i] = components[i].get();
+    if (keyed) keys[i] = value->key(i);
+  }
+  return keyed ? Value::create_dict(memory, keys, pointers, out)
+               : Value::create(memory, DIST_VALUE_LIST, pointers, out);
+}
+
+}  // namespace dist

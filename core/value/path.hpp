@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in a nest one is: made on the way down without memory, spelled out for messages only.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+
+namespace dist {
+
+struct Path {
+  const char* root;  // "result"; NULL below the root
+  const Path* above = nullptr;
+  const char* key = nullptr;  // of a dictionary; else `index` counts
+  std::size_t index = 0;
+
+  static Path item(const Path& above, std::size_t index) noexcept {
+    return {nullptr, &above, nullptr, index};
+  }
+  static Path item(const Path& above, const char* key) noexcept { return {nullptr, &above, key, 0}; }
+
+  // Writes `result["loss"][1]`, cut to `size` (not 0); returns its length.
+  std::size_t write(char* text, std::size_t size) const noexcept {
+    const std::size_t used = above != nullptr ? above->write(text, size) : 0;
+    char* const here = text + used;
+    const std::size_t room = size - used;
+    const int length = above == nullptr ? std::snprintf(here, room, "%s", root)
+                       : key != nullptr ? std::snprintf(here, room, "[\"%s\"]", key)
+                                        : std::snprintf(here, room, "[%zu]", index);
+    const std::size_t end = used + static_cast<std::size_t>(length < 0 ? 0 : length);
+    return end < size ? end : size - 1;
+  }
+};
+
+// A path as text for the length of one message.
+class PathText {
+ public:
+  explicit PathText(const Path& path) noexcept { path.write(text_, sizeof text_); }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[256];
+};
+
+}  // namespace dist

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/value.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+#include "core/value/variable.hpp"
+
+namespace dist {
+namespace {
+
+constexpr std::size_t kDataAlign = 64;
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
+  return (bytes + to - 1) / to * to;
+}
+
+}  // namespace
+
+Value::Value(Memory& memory, int32_t kind) : Counted(memory), kind_(kind), items_(&memory), keys_(&memory) {}
+
+Value::~Value() {
+  memory().free(block_, block_bytes_, kDataAlign);
+  if (release_ != nullptr) release_(user_data_);
+}
+
+// A tensor value with `own_bytes` of room for elements; shape and strides are copied, data and strides are
+// then the caller's to set.
+Status Value::make_tensor(Memory& memory, const dist_tensor& tensor, std::size_t own_bytes, ValueRef* out) {
+  const auto ndim = static_cast<std::size_t>(tensor.ndim);
+  const std::size_t elements_end = rounded_up(own_bytes, alignof(int64_t));
+  const std::size_t block_bytes = elements_end + 2 * ndim * sizeof(int64_t);
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_TENSOR);
+  if (block_bytes != 0) {
+    value->block_ = static_cast<std::byte*>(memory.allocate(block_bytes, kDataAlign));
+    value->block_bytes_ = block_bytes;
+  }
+  auto* const shape = reinterpret_cast<int64_t*>(value->block_ + elements_end);
+  std::copy_n(tensor.shape, ndim, shape);
+  if (tensor.strides != nullptr) std::copy_n(tensor.strides, ndim, shape + ndim);
+  value->tensor_ = {nullptr, tensor.dtype, tensor.ndim, ndim != 0 ? shape : nullptr,
+                    ndim != 0 && tensor.strides != nullptr ? shape + ndim : nullptr};
+  *out = std::move(value);
+  return kOk;
+}
+
+Status Value::copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out) {
+  std::byte unset;  // stands for data that is still to come, which the check would miss
+  dist_tensor checked = tensor;
+  if (tensor.data == nullptr) checked.data = &unset;
+  TensorSize size;
+  DIST_TRY(check_tensor(checked, "tensor", &size));
+  ValueRef value;
+  DIST_TRY(make_tensor(memory, tensor, size.bytes, &value));
+  value->tensor_.strides = nullptr;
+  value->tensor_.data = size.bytes != 0 ? value->block_ : nullptr;
+  if (tensor.data != nullptr && size.bytes != 0) {
+    if (size.contiguous) {
+      std::memcpy(value->block_, tensor.data, size.bytes);
+    } else {
+      copy_elements(tensor, value->tensor_);
+    }
+  }
+  *out = std::move(value);
+  return kOk;
+}
+
+Status Value::wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_release_fn release, void* user_data,
+                          ValueRef* out) {
+  TensorSize size;
+  DIST_TRY(check_tensor(tensor, "tensor", &size));
+  ValueRef value;
+  DIST_TRY(make_tensor(memory, tensor, 0, &value));
+  value->tensor_.data = tensor.data;
+  value->release_ = release;
+  value->user_data_ = user_data;
+  *out = std::move(value);
+  return kOk;
+}
+
+// Takes references to the items, and what follows from them: depth, and whether components are inside.
+Status Value::keep_items(std::span<Value* const> items) {
+  items_.reserve(items.size());
+  int depth = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Value* const item = items[i];
+    if (item == nullptr) {
+      return invalid_argument("items[%zu] of %s is NULL; every item is a value", i, kind_name(kind_));
+    }
+    if (distributed() && item->holds_distributed_) {
+      return invalid_argument(
+          "items[%zu] of %s %s: components are what one replica sees, so no per-replica or mirrored value "
+          "can stand in "
+          "them; put the list outside and the per-replica values in",
+          i, kind_name(kind_), item->distributed() ? "is distributed itself" : "holds distributed values");
+    }
+    depth = std::max<int>(depth, item->depth_);
+    holds_distributed_ = holds_distributed_ || item->holds_distributed_;
+    items_.push_back(ValueRef::share(item));
+  }
+  if (!distributed()) ++depth;
+  if (depth > kMaxNesting) {
+    return invalid_argument("%s nested %d deep: lists and dictionaries may stand in each other %d deep",
+                            kind_name(kind_), depth, kMaxNesting);
+  }
+  holds_distributed_ = holds_distributed_ || distributed();
+  depth_ = static_cast<int16_t>(depth);
+  return kOk;
+}
+
+Status Value::create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out) {
+  ValueRef value = make_counted<Value>(memory, kind);
+  DIST_TRY(value->keep_items(items));
+  *out = std::move(value);
+  return kOk;
+}
+
+Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
+                          ValueRef* out) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] == nullptr) return invalid_argument("keys[%zu] of a dictionary is NULL; a key is text", i);
+  }
+  std::pmr::vector<std::size_t> order(keys.size(), &memory);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::strcmp(keys[a], keys[b]) < 0; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (std::strcmp(keys[order[i - 1]], keys[order[i]]) == 0) {
+      return invalid_argument("a dictionary has the key \"%s\" twice; keys are different", keys[order[i]]);
+    }
+  }
+  std::pmr::vector<Value*> sorted(&memory);
+  sorted.reserve(order.size());
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_DICT);
+  value->keys_.reserve(order.size());
+  for (const std::size_t i : order) {
+    value->keys_.emplace_back(keys[i]);
+    sorted.push_back(items[i]);
+  }
+  DIST_TRY(value->keep_items(sorted));
+  *out = std::move(value);
+  return kOk;
+}
+
+ValueRef Value::of_variable(Variable& variable) {
+  ValueRef value = make_counted<Value>(variable.memory(), DIST_VALUE_VARIABLE);
+  value->variable_ = Ref<Variable>::share(&variable);
+  return value;
+}
+
+Value* Value::find(const char* key) const noexcept {
+  const auto at = std::lower_bound(keys_.begin(), keys_.end(), key,
+                                   [](const std::pmr::string& a, const char* b) { return a.compare(b) < 0; });
+  if (at == keys_.end() || at->compare(key) != 0) return nullptr;
+  return items_[static_cast<std::size_t>(at - keys_.begin())].get();
+}
+
+dist_tensor Value::tensor() const noexcept {
+  return variable_ ? variable_->component(0) : tensor_;
+}
+
+const char* Value::kind_name(int32_t kind) noexcept {
+  switch (kind) {
+    case DIST_VALUE_TENSOR: return "a tensor";
+    case DIST_VALUE_PER_REPLICA: return "a per-replica value";
+    case DIST_VALUE_MIRRORED: return "a mirrored value";
+    case DIST_VALUE_LIST: return "a list";
+    case DIST_VALUE_DICT: return "a dictionary";
+    case DIST_VALUE_VARIABLE: return "a variable";
+    default: return "no value";
+  }
+}
+
+void Value::describe(const Value* value, char* text, std::size_t size) noexcept {
+  if (value == nullptr) {
+    copy_text(text, size, "nothing");
+  } else if (value->has_tensor()) {
+    char tensor[160];
+    dist::describe(value->tensor(), tensor, sizeof tensor);
+    std::snprintf(text, size, "%s %s", kind_name(value->kind_), tensor);
+  } else {
+    std::snprintf(text, size, "%s of %zu", kind_name(value->kind_), value->items_.size());
+  }
+}
+
+}  // namespace dist

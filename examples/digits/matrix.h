@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The little linear algebra that the model needs, in plain loops whose order is part of the contract: every
+// element is one sum, folded from left to right in float, so the bits do not depend on how many cores take
+// part, on how a range is cut, or on the language it is written in.
+#pragma once
+
+#include <dist/dist.h>
+#include <stdint.h>
+
+/** A view of floats: element (i, j) is data[i * row_stride + j * column_stride]. */
+typedef struct {
+  const float *data;
+  int64_t row_stride;
+  int64_t column_stride;
+} matrix_view;
+
+/**
+ * out = start + a * b, shared by this replica's cores row by row.
+ *
+ *     out[i][j] = ((start[j] + a[i][0] * b[0][j]) + a[i][1] * b[1][j]) + ...      start NULL: 0
+ *
+ * a is rows x inner, b is inner x columns without gaps, out is rows x columns without gaps.
+ */
+dist_status matrix_multiply(dist_replica *replica, int64_t rows, int64_t inner, int64_t columns,
+                            matrix_view a, const float *b, const float *start, float *out);
+
+/** out[j] = in[0][j] + in[1][j] + ...; 0 for no rows. */
+void matrix_sum_rows(int64_t rows, int64_t columns, const float *in, float *out);
+
+/** out[j][i] = in[i][j]. */
+void matrix_transpose(int64_t rows, int64_t columns, const float *in, float *out);
+
+/**
+ * e^x for x <= 0, by a stated polynomial (Cephes' expf), so that its bits are everyone's:
+ *
+ *     x < -87:   0
+ *     n = (int)(x * 1.44269504 - 0.5), toward zero;   r = (x - n * 0.693359375) + n * 2.12194440e-4
+ *     p = ((((1.9875691500e-4 r + 1.3981999507e-3) r + 8.3334519073e-3) r + 4.1665795894e-2) r
+ *          + 1.6666665459e-1) r + 5.0000001201e-1
+ *     e^x = ((p * (r * r) + r) + 1) * 2^n
+ *
+ * Every operation is rounded to float, none is fused. Off by less than 1e-7 of the result.
+ */
+float matrix_exp(float x);

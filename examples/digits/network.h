@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one replica computes on its part of a batch: predictions, their loss, and the gradients of the loss.
+// Every sum has a stated order (matrix.h), so that a replica's gradients depend on its rows and parameters
+// alone.
+#pragma once
+
+#include <dist/dist.h>
+#include <stdint.h>
+
+#include "model.h"
+
+/** One replica's memory for batches of up to `max_rows` rows. */
+typedef struct {
+  int64_t max_rows;
+  float *outputs[MODEL_LAYERS]; /* of each layer; the last one's become probabilities */
+  float *deltas[MODEL_LAYERS];  /* the loss by each layer's sums */
+  float *transposed;            /* one layer's weights, [out, in] */
+  float *gradients[MODEL_TENSORS];
+} network;
+
+/** A batch's part. */
+typedef struct {
+  int64_t rows;
+  const float *features;
+  const int32_t *labels;
+} network_batch;
+
+typedef struct {
+  double loss_sum; /* cross-entropy, over the rows */
+  double correct;  /* rows whose most probable class is their label */
+} network_score;
+
+/** 0, or -1: no memory. network_free() ends it, also then. */
+int network_create(const model *m, int64_t max_rows, network *out);
+
+void network_free(network *n);
+
+/**
+ * outputs[l] = relu(input * weights[l] + biases[l]); the last layer's are softmaxed instead, each row by
+ *     e[j] = matrix_exp(x[j] - max of x);   p[j] = e[j] / (((e[0] + e[1]) + e[2]) + ...)
+ */
+dist_status network_forward(dist_replica *replica, const model *m, network *n, const network_batch *batch);
+
+/** Judges what network_forward() predicted. predicted[i], if not NULL, gets row i's class (the first of
+ * equals). */
+network_score network_judge(const model *m, const network *n, const network_batch *batch, int32_t *predicted);
+
+/**
+ * The gradients of (sum of the rows' losses) * scale, after network_forward(). With scale = 1 / (rows of the
+ * global batch) the sum over all replicas is the gradient of the global batch's mean loss, whichever way it
+ * was split.
+ */
+dist_status network_backward(dist_replica *replica, const model *m, network *n, const network_batch *batch,
+                             float scale);
+
+/** This replica's copy of every variable: v = v - rate * gradient. */
+dist_status network_descend(dist_replica *replica, const model *m, const network *n, float rate);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line. A bad one ends the program with a message and status 2; --help ends it with status 0.
+#pragma once
+
+#include <stdint.h>
+
+enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+typedef struct {
+  int32_t replicas;
+  int32_t epochs;
+  uint64_t seed;
+  const char *data;
+  const char *label; /* NULL: the last column */
+  int32_t fault_replica;
+  int64_t fault_step; /* from 1; 0: no fault */
+  const char *report; /* NULL: none */
+} options;
+
+options options_parse(int argc, char **argv);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes JSON, never reads it: printf, and one function that escapes texts.
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kKinds[TRAINER_KINDS] = {"compute", "all_reduce", "update"};
+
+static void write_text(FILE *f, const char *text) {
+  if (!text) {
+    fputs("null", f);
+    return;
+  }
+  fputc('"', f);
+  for (const char *c = text; *c; c++) {
+    if (*c == '"' || *c == '\\') fputc('\\', f);
+    if ((unsigned char)*c < ' ') {
+      fprintf(f, "\\u%04x", (unsigned)*c);
+    } else {
+      fputc(*c, f);
+    }
+  }
+  fputc('"', f);
+}
+
+static void write_text_field(FILE *f, const char *name, const char *text) {
+  fprintf(f, "  \"%s\": ", name);
+  write_text(f, text);
+  fputs(",\n", f);
+}
+
+static void write_epochs(FILE *f, const report *r) {
+  fputs("  \"epochs\": [", f);
+  for (int32_t i = 0; i < r->num_epochs; i++) {
+    const report_epoch *e = &r->epochs[i];
+    fprintf(f,
+            "%s\n    {\"train_loss\": %.6f, \"train_accuracy\": %.6f, \"test_loss\": %.6f, "
+            "\"test_accuracy\": %.6f, \"seconds\": %.6f}",
+            i ? "," : "", e->train_loss, e->train_accuracy, e->test_loss, e->test_accuracy, e->seconds);
+  }
+  fputs("],\n", f);
+}
+
+static void write_replica(FILE *f, const trainer_replica *replica) {
+  fputs("{\"total_ns\": {", f);
+  for (int k = 0; k < TRAINER_KINDS; k++)
+    fprintf(f, "%s\"%s\": %" PRId64, k ? ", " : "", kKinds[k], replica->total_ns[k]);
+  fputs("}, \"events\": [", f);
+  const int64_t count = replica->num_events < TRAINER_EVENTS ? replica->num_events : TRAINER_EVENTS;
+  for (int64_t i = replica->num_events - count; i < replica->num_events; i++) {
+    const trainer_event *e = &replica->events[i % TRAINER_EVENTS];
+    fprintf(f, "%s\n      [%" PRId64 ", \"%s\", %" PRId64 ", %" PRId64 "]",
+            i > replica->num_events - count ? "," : "", e->step, kKinds[e->kind], e->start_ns, e->end_ns);
+  }
+  fputs("]}", f);
+}
+
+// The held-out rows that the model got wrong, with their features if there are so few that they may be a
+// picture.
+static void write_wrong(FILE *f, const report *r) {
+  const csv_table *table = r->table;
+  fputs("  \"wrong\": [", f);
+  const char *separator = "";
+  for (int64_t i = 0; i < r->test->rows; i++) {
+    const int64_t row = r->test->sources[i];
+    const int32_t predicted = r->trained->predictions[row];
+    if (predicted == table->labels[row]) continue;
+    fprintf(f, "%s\n    {\"line\": %" PRId64 ", \"label\": ", separator, table->lines[row]);
+    write_text(f, table->class_names[table->labels[row]]);
+    fputs(", \"predicted\": ", f);
+    write_text(f, table->class_names[predicted]);
+    fputs(", \"features\": [", f);
+    for (int64_t j = 0; j < table->features && table->features <= 64; j++)
+      fprintf(f, "%s%.9g", j ? ", " : "", (double)table->values[row * table->features + j]);
+    fputs("]}", f);
+    separator = ",";
+  }
+  fputs("],\n", f);
+}
+
+static void write_outcome(FILE *f, const report *r) {
+  if (r->failure) {
+    fprintf(f, "  \"failure\": {\"step\": %" PRId64 ", \"replica\": %d, \"text\": ", r->failed_step,
+            (int)r->failed_replica);
+    write_text(f, r->failure);
+    fputs("},\n", f);
+  } else {
+    fputs("  \"failure\": null,\n", f);
+  }
+  if (r->contrast)
+    fprintf(f, "  \"contrast\": {\"libdist_ns\": %.0f, \"std_barrier_ns\": %.0f},\n", r->contrast->dist_ns,
+            r->contrast->std_barrier_ns);
+  else
+    fputs("  \"contrast\": null,\n", f);
+  fprintf(f, "  \"test_accuracy\": %.6f\n", r->test_accuracy);
+}
+
+static void write_report(FILE *f, const report *r) {
+  const csv_table *table = r->table;
+  fputs("{\n", f);
+  write_text_field(f, "command", r->command);
+  write_text_field(f, "data", r->chosen->data);
+  fprintf(f,
+          "  \"rows\": %" PRId64 ", \"features\": %" PRId64 ", \"classes\": %" PRId64
+          ", \"train_rows\": %" PRId64 ", \"test_rows\": %" PRId64 ",\n",
+          table->rows, table->features, table->classes, r->train->rows, r->test->rows);
+  fprintf(f, "  \"seed\": %" PRIu64 ", \"num_replicas\": %d, \"num_parameters\": %" PRId64 ",\n",
+          r->chosen->seed, (int)r->trained->num_replicas, model_num_parameters(&r->trained->parameters));
+  fprintf(f, "  \"steps\": %" PRId64 ", \"interrupted\": %s,\n", r->trained->step,
+          r->interrupted ? "true" : "false");
+  write_text_field(f, "parameters", r->digest);
+  write_epochs(f, r);
+  fputs("  \"replicas\": [", f);
+  for (int32_t i = 0; i < r->trained->num_replicas; i++) {
+    fputs(i ? ",\n    " : "\n    ", f);
+    write_replica(f, &r->trained->replicas[i]);
+  }
+  fputs("],\n", f);
+  write_wrong(f, r);
+  write_outcome(f, r);
+  fputs("}\n", f);
+}
+
+int report_write(const char *path, const report *r) {
+  FILE *f = fopen(path, "w");
+  if (!f) return -1;
+  write_report(f, r);
+  const int failed = ferror(f);
+  const int not_closed = fclose(f);
+  if (failed && !errno) errno = EIO;
+  return failed || not_closed ? -1 : 0;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happened in a run, as JSON: report.py turns it into a page. The fields are listed in README.md.
+#pragma once
+
+#include <stdint.h>
+
+#include "contrast.h"
+#include "csv.h"
+#include "data.h"
+#include "options.h"
+#include "trainer.h"
+
+typedef struct {
+  double train_loss, train_accuracy; /* of each batch before its step, so the epoch's mean */
+  double test_loss, test_accuracy;
+  double seconds; /* of the training, without the test */
+} report_epoch;
+
+/** All that the report tells of. Pointers are borrowed; NULL means that there is none. */
+typedef struct {
+  const char *command;
+  const options *chosen;
+  const csv_table *table;
+  const data_part *train, *test;
+  const trainer *trained;
+  const report_epoch *epochs;
+  int32_t num_epochs; /* finished ones */
+  int32_t interrupted;
+  double test_accuracy;
+  const char *digest;
+  const char *failure; /* the report on the step that failed */
+  int32_t failed_replica;
+  int64_t failed_step;
+  const contrast_result *contrast;
+} report;
+
+/** 0, or -1 with errno: the file could not be written. */
+int report_write(const char *path, const report *r);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of a session in the order in which they are taken.
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GLOBAL_BATCH_SIZE = 64 };
+
+int session_say(const char *what) {
+  fprintf(stderr, "train_digits: %s: %s\n", what, dist_last_error());
+  return EXIT_FAILURE;
+}
+
+int session_load(session *s) {
+  char error[CSV_MAX_ERROR_BYTES];
+  if (csv_read(s->chosen.data, s->chosen.label, &s->table, error)) {
+    fprintf(stderr, "%s\n", error);
+    return EXIT_USAGE;
+  }
+  if (s->table.rows < DATA_MIN_ROWS) {
+    fprintf(stderr, "%s: %d rows; at least %d were expected\n", s->chosen.data, (int)s->table.rows,
+            DATA_MIN_ROWS);
+    return EXIT_USAGE;
+  }
+  if (data_split(&s->table, s->chosen.seed, &s->train, &s->test)) {
+    fprintf(stderr, "%s: no memory for %lld rows\n", s->chosen.data, (long long)s->table.rows);
+    return EXIT_FAILURE;
+  }
+  const int64_t epoch_steps = (s->train.rows + GLOBAL_BATCH_SIZE - 1) / GLOBAL_BATCH_SIZE;
+  const int64_t steps = s->chosen.epochs * epoch_steps;
+  if (s->chosen.fault_step > steps) {
+    fprintf(stderr, "train_digits: --fault names step %lld, but there are %lld\n",
+            (long long)s->chosen.fault_step, (long long)steps);
+    return EXIT_USAGE;
+  }
+  return 0;
+}
+
+int session_prepare(session *s) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = s->chosen.replicas;
+  if (dist_strategy_create(&options, &s->strategy)) return session_say("strategy");
+  const uint64_t seed = s->chosen.seed;
+  if (data_to_dataset(s->strategy, &s->train, s->table.features, GLOBAL_BATCH_SIZE, 1, seed, &s->train_set) ||
+      data_to_dataset(s->strategy, &s->test, s->table.features, GLOBAL_BATCH_SIZE, 0, seed, &s->test_set))
+    return session_say("dataset");
+  if (trainer_create(s->strategy, s->table.features, s->table.classes, seed, GLOBAL_BATCH_SIZE, &s->t))
+    return session_say("model");
+  s->t.fault_replica = s->chosen.fault_replica;
+  s->t.fault_step = s->chosen.fault_step;
+  s->t.predictions = malloc((size_t)s->table.rows * sizeof *s->t.predictions);
+  s->epochs = calloc((size_t)s->chosen.epochs, sizeof *s->epochs);
+  if (!s->t.predictions || !s->epochs) {
+    fputs("train_digits: no memory for the results\n", stderr);
+    return EXIT_FAILURE;
+  }
+  char parameters[PROGRESS_NUMBER_BYTES];
+  printf(
+      "%lld rows: %lld to train on, %lld held out; %lld features, %lld classes, %s parameters, %d "
+      "replica%s\n",
+      (long long)s->table.rows, (long long)s->train.rows, (long long)s->test.rows,
+      (long long)s->table.features, (long long)s->table.classes,
+      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)s->chosen.replicas,
+      s->chosen.replicas == 1 ? "" : "s");
+  s->shown = progress_create(s->chosen.epochs, s->chosen.replicas, s->train.rows);
+  return 0;
+}
+
+// Takes one step; if it fails as --fault asked, tells what libdist reports, and takes it again.
+static dist_status take_step(session *s, dist_value *batch, network_score *score) {
+  s->t.step++;
+  const dist_status status = trainer_step(&s->t, batch, score);
+  if (!status || s->t.step != s->t.fault_step) return status;
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  if (dist_last_error_info(&info)) return status;
+  snprintf(s->failure, sizeof s->failure, "%s", info.message);
+  s->failed_replica = info.replica;
+  s->failed_step = s->t.step;
+  progress_clear(&s->shown);
+  printf("step %lld failed with %s, replica %d is to blame: %s\n", (long long)s->t.step,
+         dist_status_name(status), (int)info.replica, s->failure);
+  printf("training goes on from step %lld\n", (long long)s->t.step);
+  s->t.fault_step = 0;
+  return trainer_step(&s->t, batch, score);
+}
+
+static double seconds_since(int64_t start_ns) {
+  return (double)(trainer_now_ns() - start_ns) * 1e-9;
+}
+
+static dist_status train_epoch(session *s, int32_t epoch, progress_state *state, report_epoch *out) {
+  dist_iterator *iterator;
+  dist_status status = dist_iterator_create(s->train_set, &iterator);
+  if (status) return status;
+  const int64_t start = trainer_now_ns();
+  network_score score = {0.0, 0.0};
+  *state = (progress_state){.epoch = epoch};
+  dist_value *batch;
+  while (!*s->interrupted && !(status = dist_iterator_next(iterator, &batch))) {
+    status = take_step(s, batch, &score);
+    dist_value_release(batch);
+    if (status) break;
+    state->rows += s->t.batch_rows;
+    state->loss = score.loss_sum / (double)state->rows;
+    state->examples_per_second = (double)state->rows / seconds_since(start);
+    progress_step(&s->shown, state, trainer_now_ns());
+  }
+  dist_iterator_destroy(iterator);
+  out->train_loss = state->loss;
+  out->train_accuracy = state->rows > 0 ? score.correct / (double)state->rows : 0.0;
+  out->seconds = seconds_since(start);
+  return status == DIST_OUT_OF_RANGE ? DIST_OK : status;
+}
+
+static dist_status test_epoch(session *s, report_epoch *out) {
+  network_score score = {0.0, 0.0};
+  const dist_status status = trainer_evaluate(&s->t, s->test_set, &score);
+  out->test_loss = score.loss_sum / (double)s->test.rows;
+  out->test_accuracy = score.correct / (double)s->test.rows;
+  if (!status) s->test_accuracy = out->test_accuracy;
+  return status;
+}
+
+int session_train(session *s) {
+  for (int32_t i = 0; i < s->chosen.epochs && !*s->interrupted; i++) {
+    progress_state state;
+    report_epoch epoch;
+    if (train_epoch(s, i + 1, &state, &epoch)) return session_say("training");
+    const int finished = !*s->interrupted;
+    if (test_epoch(s, &epoch)) return session_say("test");
+    if (!finished) break;
+    s->epochs[s->num_epochs++] = epoch;
+    progress_epoch(&s->shown, &state, epoch.test_accuracy);
+  }
+  if (*s->interrupted) {
+    progress_clear(&s->shown);
+    printf("interrupted after step %lld\n", (long long)s->t.step);
+  }
+  return 0;
+}
+
+void session_end(session *s) {
+  free(s->t.predictions);
+  free(s->epochs);
+  trainer_destroy(&s->t);
+  dist_dataset_destroy(s->train_set);
+  dist_dataset_destroy(s->test_set);
+  if (dist_strategy_destroy(s->strategy)) session_say("end");
+  data_free(&s->train);
+  data_free(&s->test);
+  csv_free(&s->table);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A training session: what its steps share, and the steps: load, prepare, train. Each returns the program's
+// exit status, 0 to go on; then it has said on standard error what was wrong.
+#pragma once
+
+#include <dist/dist.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "csv.h"
+#include "data.h"
+#include "options.h"
+#include "progress.h"
+#include "report.h"
+#include "trainer.h"
+
+typedef struct {
+  options chosen;
+  const volatile sig_atomic_t *interrupted; /* not 0: stop after the step under way */
+  csv_table table;
+  data_part train, test;
+  dist_strategy *strategy;
+  dist_dataset *train_set, *test_set;
+  trainer t;
+  progress shown;
+  report_epoch *epochs;
+  int32_t num_epochs;   /* finished ones */
+  double test_accuracy; /* the latest */
+  char failure[2048];   /* what libdist said of the step that failed; "" */
+  int32_t failed_replica;
+  int64_t failed_step;
+} session;
+
+/** Reads the table and splits it. */
+int session_load(session *s);
+
+/** Makes the strategy, the datasets and the model. */
+int session_prepare(session *s);
+
+/** Trains for the epochs asked for, or until interrupted. */
+int session_train(session *s);
+
+/** Ends all of it, however far it came. */
+void session_end(session *s);
+
+/** Says what libdist's latest error was about; returns EXIT_FAILURE. */
+int session_say(const char *what);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Data-parallel training on libdist: one step is one dist_run_values(), in which every replica computes
+// gradients on its part of the batch, all-reduces them with its peers, and changes its own copy of the
+// variables alike.
+#pragma once
+
+#include <dist/dist.h>
+#include <stdint.h>
+
+#include "data.h"
+#include "model.h"
+#include "network.h"
+
+enum { TRAINER_COMPUTE = 0, TRAINER_ALL_REDUCE = 1, TRAINER_UPDATE = 2, TRAINER_KINDS = 3 };
+
+/** What a replica did between two moments of the steady clock. */
+typedef struct {
+  int64_t step; /* from 1 */
+  int32_t kind; /* TRAINER_... */
+  int64_t start_ns, end_ns;
+} trainer_event;
+
+enum { TRAINER_EVENTS = 8 * TRAINER_KINDS }; /* the latest eight steps */
+
+/** One replica's own: written by that replica alone. */
+typedef struct {
+  network net;
+  trainer_event events[TRAINER_EVENTS]; /* a ring: event k is at k % TRAINER_EVENTS */
+  int64_t num_events;                   /* since the start */
+  int64_t total_ns[TRAINER_KINDS];
+} trainer_replica;
+
+typedef struct {
+  dist_strategy *strategy;
+  int32_t num_replicas;
+  model parameters;
+  trainer_replica *replicas;
+  float rate;
+  int64_t step;          /* the one under way, from 1; 0 before the first */
+  int64_t batch_rows;    /* of its global batch */
+  int32_t fault_replica; /* this replica fails in fault_step; 0: none does */
+  int64_t fault_step;
+  int32_t *predictions; /* where trainer_evaluate() writes, by row of the table; or NULL */
+} trainer;
+
+/** `global_batch_size` is the largest of all batches. trainer_destroy() ends it, also after a failure. */
+dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
+                           int64_t global_batch_size, trainer *out);
+
+void trainer_destroy(trainer *t);
+
+/**
+ * Step t->step on a batch of the dataset; adds to `score` what the model made of it before the step. A
+ * replica that fails before its gradients are exchanged stops its peers there: no parameter has changed, and
+ * the step may be taken again.
+ */
+dist_status trainer_step(trainer *t, dist_value *batch, network_score *score);
+
+/** Scores the model on a whole dataset. */
+dist_status trainer_evaluate(trainer *t, dist_dataset *dataset, network_score *score);
+
+/** Nanoseconds of the steady clock. */
+int64_t trainer_now_ns(void);

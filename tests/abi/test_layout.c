@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers that programs are compiled with: every constant, and the size and offsets of every public
+ * struct on 64-bit systems. They never change. What is appended to an options struct is appended here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <dist/dist.h>
+
+typedef struct {
+  const char *name;
+  long long is, must_be;
+} number;
+
+#define VALUE(name, value) \
+  { #name, name, value }
+#define SIZE(type, bytes) \
+  { "sizeof " #type, sizeof(type), bytes }
+#define OFFSET(type, field, bytes) \
+  { #type "." #field, offsetof(type, field), bytes }
+
+static const number constants[] = {
+    VALUE(DIST_OK, 0),
+    VALUE(DIST_CANCELLED, 1),
+    VALUE(DIST_UNKNOWN, 2),
+    VALUE(DIST_INVALID_ARGUMENT, 3),
+    VALUE(DIST_DEADLINE_EXCEEDED, 4),
+    VALUE(DIST_NOT_FOUND, 5),
+    VALUE(DIST_ALREADY_EXISTS, 6),
+    VALUE(DIST_PERMISSION_DENIED, 7),
+    VALUE(DIST_RESOURCE_EXHAUSTED, 8),
+    VALUE(DIST_FAILED_PRECONDITION, 9),
+    VALUE(DIST_ABORTED, 10),
+    VALUE(DIST_OUT_OF_RANGE, 11),
+    VALUE(DIST_UNIMPLEMENTED, 12),
+    VALUE(DIST_INTERNAL, 13),
+    VALUE(DIST_UNAVAILABLE, 14),
+    VALUE(DIST_DATA_LOSS, 15),
+    VALUE(DIST_F16, 1),
+    VALUE(DIST_BF16, 2),
+    VALUE(DIST_F32, 3),
+    VALUE(DIST_F64, 4),
+    VALUE(DIST_I8, 5),
+    VALUE(DIST_U8, 6),
+    VALUE(DIST_I16, 7),
+    VALUE(DIST_U16, 8),
+    VALUE(DIST_I32, 9),
+    VALUE(DIST_U32, 10),
+    VALUE(DIST_I64, 11),
+    VALUE(DIST_U64, 12),
+    VALUE(DIST_COMPLEX64, 13),
+    VALUE(DIST_BOOL, 14),
+    VALUE(DIST_REDUCE_SUM, 1),
+    VALUE(DIST_REDUCE_MEAN, 2),
+    VALUE(DIST_REDUCE_MIN, 3),
+    VALUE(DIST_REDUCE_MAX, 4),
+    VALUE(DIST_REDUCE_PROD, 5),
+    VALUE(DIST_COLLECTIVE_NONE, 0),
+    VALUE(DIST_COLLECTIVE_ALL_REDUCE, 1),
+    VALUE(DIST_COLLECTIVE_BROADCAST, 2),
+    VALUE(DIST_COLLECTIVE_BARRIER, 3),
+    VALUE(DIST_COLLECTIVE_MERGE_CALL, 4),
+    VALUE(DIST_COLLECTIVE_RETURN, 5),
+    VALUE(DIST_STRATEGY_MIRRORED, 0),
+    VALUE(DIST_STRATEGY_ONE_DEVICE, 1),
+    VALUE(DIST_STRATEGY_DEFAULT, 2),
+    VALUE(DIST_THREADS_CALLER, 0),
+    VALUE(DIST_THREADS_LIBRARY, 1),
+    VALUE(DIST_THREADS_HOST, 2),
+    VALUE(DIST_PLACEMENT_FREE, 0),
+    VALUE(DIST_PLACEMENT_CORES, 1),
+    VALUE(DIST_VALUE_TENSOR, 1),
+    VALUE(DIST_VALUE_PER_REPLICA, 2),
+    VALUE(DIST_VALUE_MIRRORED, 3),
+    VALUE(DIST_VALUE_LIST, 4),
+    VALUE(DIST_VALUE_DICT, 5),
+    VALUE(DIST_VALUE_VARIABLE, 6),
+    VALUE(DIST_AGGREGATION_NONE, 0),
+    VALUE(DIST_AGGREGATION_SUM, 1),
+    VALUE(DIST_AGGREGATION_MEAN, 2),
+    VALUE(DIST_AGGREGATION_ONLY_FIRST_REPLICA, 3),
+    VALUE(DIST_ASSIGN, 1),
+    VALUE(DIST_ASSIGN_ADD, 2),
+    VALUE(DIST_ASSIGN_SUB, 3),
+    VALUE(DIST_MAX_REPLICAS, 256),
+    VALUE(DIST_MAX_NDIM, 16),
+    VALUE(DIST_MAX_TAG_BYTES, 48),
+    VALUE(DIST_LOG_ERROR, 1),
+    VALUE(DIST_LOG_WARNING, 2),
+    VALUE(DIST_LOG_INFO, 3),
+};
+
+static const number layout[] = {
+    SIZE(dist_tensor, 32),
+    OFFSET(dist_tensor, data, 0),
+    OFFSET(dist_tensor, dtype, 8),
+    OFFSET(dist_tensor, ndim, 12),
+    OFFSET(dist_tensor, shape, 16),
+    OFFSET(dist_tensor, strides, 24),
+    SIZE(dist_allocator, 24),
+    OFFSET(dist_allocator, user_data, 0),
+    OFFSET(dist_allocator, alloc, 8),
+    OFFSET(dist_allocator, free, 16),
+    SIZE(dist_error_info, 72),
+    OFFSET(dist_error_info, struct_size, 0),
+    OFFSET(dist_error_info, code, 4),
+    OFFSET(dist_error_info, worker, 8),
+    OFFSET(dist_error_info, replica, 12),
+    OFFSET(dist_error_info, collective, 16),
+    OFFSET(dist_error_info, group, 20),
+    OFFSET(dist_error_info, sequence, 24),
+    OFFSET(dist_error_info, message, 32),
+    OFFSET(dist_error_info, tag, 40),
+    OFFSET(dist_error_info, expected, 48),
+    OFFSET(dist_error_info, received, 56),
+    OFFSET(dist_error_info, hint, 64),
+    SIZE(dist_strategy_options, 88),
+    OFFSET(dist_strategy_options, struct_size, 0),
+    OFFSET(dist_strategy_options, kind, 4),
+    OFFSET(dist_strategy_options, num_replicas, 8),
+    OFFSET(dist_strategy_options, threads, 12),
+    OFFSET(dist_strategy_options, placement, 16),
+    OFFSET(dist_strategy_options, reserved, 20),
+    OFFSET(dist_strategy_options, timeout_ns, 24),
+    OFFSET(dist_strategy_options, allocator, 32),
+    OFFSET(dist_strategy_options, log, 56),
+    OFFSET(dist_strategy_options, log_user_data, 64),
+    OFFSET(dist_strategy_options, clock, 72),
+    OFFSET(dist_strategy_options, clock_user_data, 80),
+    SIZE(dist_run_options, 16),
+    OFFSET(dist_run_options, struct_size, 0),
+    OFFSET(dist_run_options, reserved, 4),
+    OFFSET(dist_run_options, timeout_ns, 8),
+    SIZE(dist_collective_options, 24),
+    OFFSET(dist_collective_options, struct_size, 0),
+    OFFSET(dist_collective_options, reserved, 4),
+    OFFSET(dist_collective_options, tag, 8),
+    OFFSET(dist_collective_options, timeout_ns, 16),
+    SIZE(dist_variable_options, 16),
+    OFFSET(dist_variable_options, struct_size, 0),
+    OFFSET(dist_variable_options, aggregation, 4),
+    OFFSET(dist_variable_options, name, 8),
+    SIZE(dist_destination, 24),
+    OFFSET(dist_destination, variable, 0),
+    OFFSET(dist_destination, value, 8),
+    OFFSET(dist_destination, device, 16),
+    SIZE(dist_dataset_options, 32),
+    OFFSET(dist_dataset_options, struct_size, 0),
+    OFFSET(dist_dataset_options, drop_remainder, 4),
+    OFFSET(dist_dataset_options, global_batch_size, 8),
+    OFFSET(dist_dataset_options, shuffle, 16),
+    OFFSET(dist_dataset_options, prefetch, 20),
+    OFFSET(dist_dataset_options, seed, 24),
+};
+
+static void check(const number *numbers, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (numbers[i].is != numbers[i].must_be)
+      fail_msg("%s is %lld, was %lld", numbers[i].name, numbers[i].is, numbers[i].must_be);
+  }
+}
+
+static void constants_keep_their_values(void **state) {
+  (void)state;
+  check(constants, sizeof(constants) / sizeof(constants[0]));
+}
+
+static void structs_keep_their_layout(void **state) {
+  (void)state;
+  if (sizeof(void *) != 8) skip();
+  check(layout, sizeof(layout) / sizeof(layout[0]));
+}
+
+#define CHECK_INIT(type, initializer)                          \
+  do {                                                         \
+    static const type expected = initializer;                  \
+    type options;                                              \
+    memset(&options, 0xff, sizeof(options));                   \
+    type##_init(&options, sizeof(options));                    \
+    assert_memory_equal(&options, &expected, sizeof(options)); \
+  } while (0)
+
+/* Languages without macros begin with the function, C with the macro. */
+static void init_functions_give_what_the_macros_give(void **state) {
+  (void)state;
+  CHECK_INIT(dist_strategy_options, DIST_STRATEGY_OPTIONS_INIT);
+  CHECK_INIT(dist_run_options, DIST_RUN_OPTIONS_INIT);
+  CHECK_INIT(dist_collective_options, DIST_COLLECTIVE_OPTIONS_INIT);
+  CHECK_INIT(dist_variable_options, DIST_VARIABLE_OPTIONS_INIT);
+  CHECK_INIT(dist_dataset_options, DIST_DATASET_OPTIONS_INIT);
+}
+
+/* The size is the caller's: one compiled with an earlier, shorter struct owns no byte more. */
+static void init_functions_write_no_further_than_asked(void **state) {
+  (void)state;
+  dist_run_options options;
+  memset(&options, 0xff, sizeof(options));
+  dist_run_options_init(&options, offsetof(dist_run_options, timeout_ns));
+  assert_int_equal(options.struct_size, offsetof(dist_run_options, timeout_ns));
+  assert_int_equal(options.reserved, 0);
+  assert_int_equal(options.timeout_ns, -1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(constants_keep_their_values),
+      cmocka_unit_test(structs_keep_their_layout),
+      cmocka_unit_test(init_functions_give_what_the_macros_give),
+      cmocka_unit_test(init_functions_write_no_further_than_asked),
+  };
+  return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of one row, in ordinary malloc memory and shared by all its sides: random values that are not
+// zero, put back before every batch, and the plain sum that every result must equal bit for bit.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dist/types.h"
+
+namespace bench {
+
+// Where results go.
+enum class Layout {
+  kInPlace,
+  kOutOfPlace,
+  kOneOutput,  // all replicas pass one and the same output
+};
+const char* layout_name(Layout layout);
+const char* dtype_name(dist_dtype dtype);
+
+class Data {
+ public:
+  Data(dist_dtype dtype, size_t bytes, int replicas, Layout layout);
+
+  dist_dtype dtype() const { return dtype_; }
+  size_t bytes() const { return bytes_; }
+  size_t count() const { return bytes_ / element_bytes_; }
+  int replicas() const { return replicas_; }
+  Layout layout() const { return layout_; }
+  void* in(int replica) const { return in_[static_cast<size_t>(replica)].get(); }
+  void* out(int replica) const;
+
+  // The most operations in place before a sum leaves the type's range.
+  int most_iterations() const;
+  // What `check` compares with after that many operations. On one thread, before a block.
+  void expect(int iterations);
+  // Puts a replica's values back and spoils its output. On the replica's own thread, so that its caches
+  // hold its data, as after a computation.
+  void reset(int replica) noexcept;
+  // Compares a replica's result with the plain sum; what differs is counted.
+  void check(int replica, int iterations) noexcept;
+  size_t wrong() const { return wrong_.load(); }
+
+  static size_t memory_bytes(size_t bytes, int replicas, Layout layout);
+
+ private:
+  using Bits = std::vector<unsigned char>;
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  using Buffer = std::unique_ptr<void, Free>;
+  static Buffer allocate(size_t bytes);
+
+  dist_dtype dtype_;
+  size_t bytes_;
+  size_t element_bytes_;
+  int replicas_;
+  Layout layout_;
+  std::vector<Buffer> in_, out_;
+  std::vector<Bits> pattern_;  // a replica's values, repeated over its tensor
+  Bits expected_;              // the same period
+  int expected_iterations_ = 0;
+  std::atomic<size_t> wrong_{0};
+};
+
+}  // namespace bench

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both sides of every comparison share: the clock, the pace of a loop, how a block of batches is timed
+// over a team of threads, and the wait until nobody else's threads are running.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/bench/data.hpp"
+
+namespace bench {
+
+// How operations follow one another.
+enum class Pace {
+  kHot,     // back to back
+  kPaused,  // 1 ms of sleep on every replica before each one
+  kAsleep,  // before each one the caller waits until all other threads of the process sleep
+};
+const char* pace_name(Pace pace);
+
+// One block: what one side does before it is the other side's turn.
+struct Plan {
+  Pace pace = Pace::kHot;
+  int iterations = 1;  // operations between two resets of the data
+  int batches = 1;     // timed ones; one more goes ahead to warm up
+};
+
+using Samples = std::vector<double>;  // microseconds an operation
+
+// One way of doing a row's operation.
+class Side {
+ public:
+  virtual ~Side() = default;
+  virtual std::string name() const = 0;
+  // Runs the plan and appends one sample a batch (kHot) or an operation (otherwise). Throws
+  // std::runtime_error where the operation fails.
+  virtual void block(const Plan& plan, Samples& samples) = 0;
+};
+
+double now_us();
+void sleep_us(double us);
+// CPU time: this process's, and everybody's on the machine (in steps of 10 ms).
+double process_cpu_us();
+double machine_cpu_us();
+int online_cpus();
+double median(Samples values);
+
+// How many CPUs this process may run on, and which.
+std::vector<int> usable_cpus();
+
+// Waits until every other thread of the process sleeps, so that one side's spinners take nothing from the
+// next side's time. False: some still ran after `limit_us`.
+bool wait_until_quiet(double limit_us = 500e3);
+
+// When each replica began and ended each thing that is timed. A replica writes its own line only.
+class Stopwatch {
+ public:
+  Stopwatch(int replicas, const Plan& plan);
+  void record(int replica, double begin_us, double end_us) noexcept;
+  // A sample is the time from the last replica's begin to the last replica's end: what came before was
+  // waiting for a thread that had not arrived. The warm-up is left out.
+  void collect(Samples& samples) const;
+
+ private:
+  struct Interval {
+    double begin_us, end_us;
+  };
+  struct alignas(128) Line {
+    std::vector<Interval> intervals;  // never grows past what the constructor reserved
+  };
+  std::vector<Line> lines_;
+  int iterations_;  // in an interval
+  int warm_up_;     // intervals
+};
+
+// One replica's part of a block. `meet` waits for all replicas, `op` is what is timed; both return false to
+// give up. `data` may be null.
+template <class Meet, class Op>
+bool replica_block(const Plan& plan, Stopwatch& watch, Data* data, int replica, Meet meet, Op op) {
+  for (int batch = 0; batch <= plan.batches; ++batch) {
+    if (data != nullptr) data->reset(replica);
+    if (!meet()) return false;
+    if (plan.pace == Pace::kHot) {
+      const double begin = now_us();
+      for (int i = 0; i < plan.iterations; ++i) {
+        if (!op()) return false;
+      }
+      watch.record(replica, begin, now_us());
+    } else {
+      for (int i = 0; i < plan.iterations; ++i) {
+        sleep_us(1000);
+        const double begin = now_us();
+        if (!op()) return false;
+        watch.record(replica, begin, now_us());
+      }
+    }
+    if (data != nullptr) data->check(replica, plan.iterations);
+    // A peer may share this replica's output: it must not reset it before all have checked.
+    if (!meet()) return false;
+  }
+  return true;
+}
+
+// A block of an operation that one caller makes; what other threads it uses is its own affair.
+template <class Op>
+void caller_block(const Plan& plan, Samples& samples, Op op) {
+  const int timed = plan.pace == Pace::kHot ? plan.batches : plan.batches * plan.iterations;
+  const int repeat = plan.pace == Pace::kHot ? plan.iterations : 1;
+  for (int i = 0; i <= timed; ++i) {
+    if (plan.pace == Pace::kPaused) sleep_us(1000);
+    if (plan.pace == Pace::kAsleep) wait_until_quiet();
+    const double begin = now_us();
+    for (int k = 0; k < repeat; ++k) op();
+    const double end = now_us();
+    if (i > 0) samples.push_back((end - begin) / repeat);
+  }
+}
+
+}  // namespace bench

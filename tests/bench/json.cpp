@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON file: everything that the table is made of, and every round's median.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "tests/bench/machine.hpp"
+#include "tests/bench/report.hpp"
+
+namespace bench {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    char escape[8];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+const char* unit_name(Unit unit) {
+  switch (unit) {
+    case Unit::kTimesAsFast: return "times_as_fast";
+    case Unit::kOfLimit: return "share_of_limit";
+    case Unit::kHops: return "hops";
+    case Unit::kTimePerByte: return "times_f32_per_byte";
+    case Unit::kCpuShare: return "cpu_share";
+  }
+  return "";
+}
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kNone: return "none";
+    case Verdict::kMet: return "met";
+    case Verdict::kLevel: return "level";
+    case Verdict::kMissed: return "missed";
+  }
+  return "";
+}
+
+const char* operation_name(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce: return "all_reduce";
+    case Operation::kBarrier: return "barrier";
+    case Operation::kRun: return "run";
+    case Operation::kIdle: return "idle";
+  }
+  return "";
+}
+
+void write_side(FILE* f, const SideResult& side) {
+  std::fprintf(f, "{\"name\": %s, \"median_us\": %.6g, \"min_us\": %.6g, \"rounds_us\": [",
+               quoted(side.name).c_str(), side.median_us, side.min_us);
+  for (size_t i = 0; i < side.round_us.size(); ++i)
+    std::fprintf(f, "%s%.6g", i ? ", " : "", side.round_us[i]);
+  std::fprintf(f, "]}");
+}
+
+void write_comparison(FILE* f, const Comparison& c) {
+  std::fprintf(f,
+               "{\"with\": %s, \"unit\": \"%s\", \"more_is_better\": %s, \"ratio\": %.6g, \"min\": %.6g, "
+               "\"max\": %.6g",
+               quoted(c.with).c_str(), unit_name(c.unit), more_is_better(c.unit) ? "true" : "false", c.ratio,
+               c.ratio_min, c.ratio_max);
+  if (c.target) {
+    std::fprintf(f, ", \"floor\": %.6g, \"goal\": %.6g, \"floor_verdict\": \"%s\", \"goal_verdict\": \"%s\"",
+                 c.target->floor, c.target->goal, verdict_name(c.floor), verdict_name(c.goal));
+  }
+  std::fprintf(f, "}");
+}
+
+void write_row(FILE* f, const RowResult& row) {
+  const RowSpec& spec = row.spec;
+  std::fprintf(f, "    {\"name\": %s, \"operation\": \"%s\", \"replicas\": %d, \"pace\": \"%s\"",
+               quoted(spec.name()).c_str(), operation_name(spec.operation), spec.replicas,
+               pace_name(spec.pace));
+  if (spec.operation == Operation::kAllReduce) {
+    std::fprintf(f, ", \"dtype\": \"%s\", \"bytes\": %zu, \"layout\": \"%s\"", dtype_name(spec.dtype),
+                 spec.bytes, layout_name(spec.layout));
+  }
+  std::fprintf(f, ", \"others_cpu\": %.3g", row.others_cpu);
+  if (!row.note.empty()) std::fprintf(f, ", \"note\": %s", quoted(row.note).c_str());
+  std::fprintf(f, ",\n     \"sides\": [");
+  for (size_t i = 0; i < row.sides.size(); ++i) {
+    if (i != 0) std::fprintf(f, ",\n               ");
+    write_side(f, row.sides[i]);
+  }
+  std::fprintf(f, "],\n     \"comparisons\": [");
+  for (size_t i = 0; i < row.comparisons.size(); ++i) {
+    if (i != 0) std::fprintf(f, ",\n                     ");
+    write_comparison(f, row.comparisons[i]);
+  }
+  std::fprintf(f, "]}");
+}
+
+}  // namespace
+
+bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows) {
+  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
+  if (!file) {
+    std::fprintf(stderr, "dist_bench: %s: %s\n", path.c_str(), std::strerror(errno));
+    return false;
+  }
+  FILE* const f = file.get();
+  std::fprintf(f, "{\n  \"rounds\": %d,\n  \"judged\": %s,\n  \"machine\": {", settings.rounds,
+               settings.judged ? "true" : "false");
+  const char* comma = "";
+  for (const auto& [key, value] : machine_facts()) {
+    std::fprintf(f, "%s\n    %s: %s", comma, quoted(key).c_str(), quoted(value).c_str());
+    comma = ",";
+  }
+  const Tally sum = tally(rows);
+  std::fprintf(f, "\n  },\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d},\n  \"rows\": [\n",
+               sum.met, sum.level, sum.missed);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    write_row(f, rows[i]);
+    std::fprintf(f, "%s\n", i + 1 < rows.size() ? "," : "");
+  }
+  std::fprintf(f, "  ]\n}\n");
+  const bool written = std::ferror(f) == 0;
+  if (std::fclose(file.release()) == 0 && written) return true;
+  std::fprintf(stderr, "dist_bench: %s could not be written\n", path.c_str());
+  return false;
+}
+
+}  // namespace bench

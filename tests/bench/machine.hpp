@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where and with what a run was made: what a figure means nothing without.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;  // in JSON's order
+
+Facts machine_facts();
+std::string machine_line();
+
+}  // namespace bench

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures one row: all sides take turns in every round, and only medians of one round are divided.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+#include "tests/bench/row.hpp"
+
+namespace bench {
+namespace {
+
+constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+int iterations_for(size_t bytes) {
+  if (bytes <= 16 * kKiB) return 100;
+  if (bytes <= 256 * kKiB) return 20;
+  if (bytes <= kMiB) return 8;
+  return bytes <= 16 * kMiB ? 4 : 2;
+}
+
+// What the kernel would give without swapping; 0: unknown.
+size_t available_bytes() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/meminfo", "r"), std::fclose);
+  char line[128];
+  unsigned long long kib = 0;
+  while (file && std::fgets(line, sizeof line, file.get()) != nullptr) {
+    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+  }
+  return static_cast<size_t>(kib) * 1024;
+}
+
+double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
+  return more_is_better(unit) ? scale * other_us / libdist_us : libdist_us / other_us / scale;
+}
+
+}  // namespace
+
+const Strategy& Runner::strategy(int replicas) {
+  std::unique_ptr<Strategy>& strategy = strategies_[replicas];
+  if (!strategy) strategy = std::make_unique<Strategy>(replicas);
+  return *strategy;
+}
+
+// As many batches as fill the block, by how long one takes with everything around it.
+Plan Runner::plan_for(const Row& row, Side& side) const {
+  Plan plan{row.spec.pace, std::min(iterations_for(row.spec.bytes), settings_.most_iterations), 1};
+  if (plan.pace != Pace::kHot) plan.iterations = std::min(20, settings_.most_iterations);
+  if (plan.pace == Pace::kAsleep) plan.iterations = std::min(10, settings_.most_iterations);
+  for (const auto& data : row.data) plan.iterations = std::min(plan.iterations, data->most_iterations());
+  const double begin = now_us();
+  Samples ignored;
+  side.block(plan, ignored);
+  const double batch_us = (now_us() - begin) / 2;
+  plan.batches =
+      std::clamp(static_cast<int>(settings_.block_us / batch_us), plan.pace == Pace::kHot ? 3 : 1, 500);
+  return plan;
+}
+
+Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& note) {
+  Round round;
+  const double begin = now_us(), all_begin = machine_cpu_us(), own_begin = process_cpu_us();
+  for (size_t s = 0; s < row.sides.size(); ++s) {
+    if (!wait_until_quiet()) note = "threads still ran before the turn of " + row.names[s];
+    Samples samples;
+    row.sides[s]->block(plans[s], samples);
+    round.median_us.push_back(median(samples));
+    round.min_us.push_back(*std::min_element(samples.begin(), samples.end()));
+    for (const auto& data : row.data) {
+      if (data->wrong() != 0)
+        throw std::runtime_error(row.spec.name() + ": " + row.names[s] + ": wrong result");
+    }
+  }
+  const double others_us = (machine_cpu_us() - all_begin) - (process_cpu_us() - own_begin);
+  round.others_cpu = std::clamp(others_us / (now_us() - begin) / online_cpus(), 0.0, 1.0);
+  return round;
+}
+
+// Rounds that other programs disturb are made again, as far as the settings allow; the least disturbed count.
+std::vector<Round> Runner::run_rounds(Row& row, std::string& note) {
+  std::vector<Plan> plans;
+  for (const auto& side : row.sides) plans.push_back(plan_for(row, *side));
+  const auto wanted = static_cast<size_t>(settings_.rounds),
+             most = wanted + static_cast<size_t>(settings_.again);
+  std::vector<Round> rounds;
+  for (size_t undisturbed = 0; undisturbed < wanted && rounds.size() < most;) {
+    rounds.push_back(run_round(row, plans, note));
+    undisturbed += rounds.back().others_cpu <= kDisturbed;
+  }
+  std::stable_sort(rounds.begin(), rounds.end(),
+                   [](const Round& a, const Round& b) { return a.others_cpu < b.others_cpu; });
+  rounds.resize(wanted);
+  return rounds;
+}
+
+void Runner::compare(const Row& row, RowResult& result) const {
+  const SideResult& libdist = result.sides[0];
+  for (const Row::Pairing& pairing : row.pairings) {
+    const size_t best = *std::min_element(
+        pairing.sides.begin(), pairing.sides.end(),
+        [&](size_t a, size_t b) { return result.sides[a].median_us < result.sides[b].median_us; });
+    const SideResult& other = result.sides[best];
+    Samples ratios;
+    for (size_t round = 0; round < libdist.round_us.size(); ++round) {
+      ratios.push_back(ratio_of(pairing.unit, libdist.round_us[round], other.round_us[round], pairing.scale));
+    }
+    const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+    Comparison comparison{other.name, pairing.unit,   best,           median(ratios), *lowest,
+                          *highest,   pairing.target, Verdict::kNone, Verdict::kNone};
+    if (pairing.target && settings_.judged) {
+      comparison.floor = judge(comparison.ratio, pairing.target->floor, more_is_better(pairing.unit));
+      comparison.goal = judge(comparison.ratio, pairing.target->goal, more_is_better(pairing.unit));
+    }
+    result.comparisons.push_back(std::move(comparison));
+  }
+}
+
+RowResult Runner::measure(const RowSpec& spec) {
+  RowResult result;
+  result.spec = spec;
+  // Two sets of buffers, the shared one of a peer, and room for the memory kernel's arrays.
+  const size_t most = 2 * Data::memory_bytes(spec.bytes, spec.replicas, Layout::kOutOfPlace) + kRmw2Bytes;
+  if (spec.bytes >= kMiB && available_bytes() != 0 && most > available_bytes()) {
+    result.note = "skipped: wants " + std::to_string(most / kMiB) + " MiB of memory";
+    return result;
+  }
+  Row row(spec);
+  switch (spec.operation) {
+    case Operation::kAllReduce: add_all_reduce(row); break;
+    case Operation::kBarrier: add_barrier(row); break;
+    case Operation::kRun: add_run(row); break;
+    case Operation::kIdle: add_idle(row); break;
+  }
+  const std::vector<Round> rounds = run_rounds(row, result.note);
+  for (size_t s = 0; s < row.sides.size(); ++s) {
+    SideResult side{row.names[s], {}, 0, HUGE_VAL};
+    for (const Round& round : rounds) {
+      side.round_us.push_back(round.median_us[s]);
+      side.min_us = std::min(side.min_us, round.min_us[s]);
+    }
+    side.median_us = median(side.round_us);
+    result.sides.push_back(std::move(side));
+  }
+  result.others_cpu = rounds.back().others_cpu;
+  compare(row, result);
+  return result;
+}
+
+}  // namespace bench

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table.
+#include "tests/bench/report.hpp"
+
+#include "tests/bench/machine.hpp"
+
+namespace bench {
+namespace {
+
+const char* unit_text(Unit unit) {
+  switch (unit) {
+    case Unit::kTimesAsFast: return "x";
+    case Unit::kOfLimit: return "of limit";
+    case Unit::kHops: return "hops <";
+    case Unit::kTimePerByte: return "f32 <";
+    case Unit::kCpuShare: return "CPUs <";
+  }
+  return "?";
+}
+
+const char* verdict_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kNone: return "";
+    case Verdict::kMet: return "met";
+    case Verdict::kLevel: return "level";
+    case Verdict::kMissed: return "MISSED";
+  }
+  return "?";
+}
+
+// Four digits that matter, from nanoseconds to seconds.
+std::string time_text(double us) {
+  char text[32];
+  if (us < 100) {
+    std::snprintf(text, sizeof text, us < 10 ? "%.3f" : "%.2f", us);
+  } else {
+    std::snprintf(text, sizeof text, us < 1000 ? "%.1f" : "%.0f", us);
+  }
+  return text;
+}
+
+void print_comparison(const RowResult& row, const Comparison& c, bool first) {
+  const std::string libdist = first ? time_text(row.sides[0].median_us) : "";
+  char range[48];
+  std::snprintf(range, sizeof range, "%.3g..%.3g", c.ratio_min, c.ratio_max);
+  std::printf("%-46s %9s  %-21s %9s %8.3g %-8s %-15s", first ? row.spec.name().c_str() : "", libdist.c_str(),
+              c.with.c_str(), time_text(row.sides[c.side].median_us).c_str(), c.ratio, unit_text(c.unit),
+              range);
+  if (c.target) {
+    std::printf(" %5.4g %-6s %5.4g %s", c.target->floor, verdict_text(c.floor), c.target->goal,
+                verdict_text(c.goal));
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+Tally tally(const std::vector<RowResult>& rows) {
+  Tally sum;
+  for (const RowResult& row : rows) {
+    for (const Comparison& c : row.comparisons) {
+      sum.met += c.floor == Verdict::kMet;
+      sum.level += c.floor == Verdict::kLevel;
+      sum.missed += c.floor == Verdict::kMissed;
+      sum.goals += c.goal != Verdict::kNone;
+      sum.goals_met += c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
+    }
+  }
+  return sum;
+}
+
+void print_head(const Settings& settings) {
+  std::printf(
+      "%s\n%d rounds; times are medians in us; ratios are medians of the rounds' ratios, lowest..highest\n\n",
+      machine_line().c_str(), settings.rounds);
+  std::printf("%-46s %9s  %-21s %9s %8s %-8s %-15s %-12s %s\n", "row", "libdist", "beside", "us", "ratio", "",
+              "rounds", "floor", "goal");
+}
+
+void print_row(const RowResult& row) {
+  bool first = true;
+  for (const Comparison& c : row.comparisons) {
+    print_comparison(row, c, first);
+    first = false;
+  }
+  if (row.others_cpu > kDisturbed) {
+    std::printf("%-46s (other programs took up to %.0f %% of the CPUs)\n", "", 100 * row.others_cpu);
+  }
+  if (!row.note.empty()) std::printf("%-46s %s\n", first ? row.spec.name().c_str() : "", row.note.c_str());
+  std::fflush(stdout);
+}
+
+void print_tail(const Tally& tally, const Settings& settings) {
+  if (!settings.judged) {
+    std::printf("\nResults are right. A quick run is too short to judge floors.\n");
+    return;
+  }
+  std::printf("\nFloors: %d met, %d level, %d missed. Goals: %d of %d met or level.\n", tally.met,
+              tally.level, tally.missed, tally.goals_met, tally.goals);
+}
+
+}  // namespace bench

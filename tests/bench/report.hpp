@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes out: a table on stdout, a line as soon as its row is measured, and one JSON file with
+// everything.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/bench/rows.hpp"
+
+namespace bench {
+
+// How many comparisons had a target, and how they came out.
+struct Tally {
+  int met = 0, level = 0, missed = 0;  // floors
+  int goals_met = 0, goals = 0;
+};
+Tally tally(const std::vector<RowResult>& rows);
+
+void print_head(const Settings& settings);
+void print_row(const RowResult& row);
+void print_tail(const Tally& tally, const Settings& settings);
+
+// False, with a word on stderr, where the file cannot be written.
+bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows);
+
+}  // namespace bench

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows there are, and against whom and what target each is set.
+#include "tests/bench/rows.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/bench/row.hpp"
+
+namespace bench {
+namespace {
+
+constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
+constexpr size_t kSizes[] = {4, 64, kKiB, 16 * kKiB, 256 * kKiB, kMiB, 16 * kMiB, 64 * kMiB};
+constexpr size_t kOutOfPlaceSizes[] = {kKiB, 16 * kKiB, kMiB, 64 * kMiB};
+
+std::string bytes_text(size_t bytes) {
+  char text[32];
+  const bool mib = bytes >= kMiB, kib = bytes >= kKiB;
+  std::snprintf(text, sizeof text, "%zu %s",
+                mib   ? bytes / kMiB
+                : kib ? bytes / kKiB
+                      : bytes,
+                mib   ? "MiB"
+                : kib ? "KiB"
+                      : "B");
+  return text;
+}
+
+MaybeTarget some(Target target) {
+  return target.floor > 0 ? MaybeTarget(target) : std::nullopt;
+}
+
+}  // namespace
+
+std::string RowSpec::name() const {
+  std::string text;
+  switch (operation) {
+    case Operation::kAllReduce:
+      text = std::string("all_reduce ") + dtype_name(dtype) + " " + bytes_text(bytes) + " " +
+             layout_name(layout);
+      break;
+    case Operation::kBarrier: text = "barrier"; break;
+    case Operation::kRun: text = "empty dist_run"; break;
+    case Operation::kIdle: return "idle strategy x" + std::to_string(replicas);
+  }
+  return text + " x" + std::to_string(replicas) + ", " + pace_name(pace);
+}
+
+std::vector<RowSpec> all_rows(const Settings& settings) {
+  using enum Operation;
+  std::vector<RowSpec> rows;
+  for (const int r : settings.replicas) {
+    for (const size_t bytes : kSizes)
+      rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, bytes, Layout::kInPlace});
+    for (const size_t bytes : kSizes) {  // above 1 MiB a pause is lost in the operation's own time
+      if (bytes <= kMiB) rows.push_back({kAllReduce, r, Pace::kPaused, DIST_F32, bytes, Layout::kInPlace});
+    }
+    for (const size_t bytes : kOutOfPlaceSizes) {
+      rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, bytes, Layout::kOutOfPlace});
+    }
+    rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, 64 * kMiB, Layout::kOneOutput});
+    for (const dist_dtype dtype : {DIST_F16, DIST_BF16}) {
+      for (const size_t bytes : {kMiB, 16 * kMiB}) {
+        if (r == 2) rows.push_back({kAllReduce, r, Pace::kHot, dtype, bytes, Layout::kInPlace});
+      }
+    }
+    for (const Pace pace : {Pace::kHot, Pace::kPaused}) rows.push_back({kBarrier, r, pace, 0, 0, {}});
+    for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep})
+      rows.push_back({kRun, r, pace, 0, 0, {}});
+    rows.push_back({kIdle, r, Pace::kPaused, 0, 0, {}});
+  }
+  std::erase_if(rows, [&](const RowSpec& row) {
+    return row.bytes > settings.most_bytes || row.name().find(settings.filter) == std::string::npos;
+  });
+  return rows;
+}
+
+void Runner::add_all_reduce(Row& row) {
+  const RowSpec& spec = row.spec;
+  const bool hot = spec.pace == Pace::kHot, in_place = spec.layout == Layout::kInPlace;
+  const bool cores_enough = spec.replicas <= cpus_, judged_size = hot && in_place;
+  Data& data = row.add_data(spec.dtype, spec.layout);
+  row.add(libdist_all_reduce(strategy(spec.replicas), data, seen_));
+
+  if (spec.dtype != DIST_F32) {
+    Data& as_f32 = row.add_data(DIST_F32, spec.layout);
+    const size_t f32 = row.add(libdist_all_reduce(strategy(spec.replicas), as_f32, seen_), "libdist, f32");
+    row.compare(Unit::kTimePerByte, {f32},
+                spec.bytes >= 16 * kMiB ? some(targets::kTimePerByte16) : std::nullopt);
+    return;
+  }
+  if (spec.layout == Layout::kOneOutput) {
+    Data& separate = row.add_data(DIST_F32, Layout::kInPlace);
+    const size_t side =
+        row.add(libdist_all_reduce(strategy(spec.replicas), separate, seen_), "libdist, in place");
+    row.compare(Unit::kTimesAsFast, {side},
+                spec.bytes >= targets::kLargeBytes ? some(targets::kOneOutput) : std::nullopt);
+    return;
+  }
+
+  MaybeTarget naive;
+  if (judged_size && !cores_enough) {
+    naive = spec.bytes <= 16 * kKiB ? targets::kOversubscribedSmall : targets::kOversubscribedLarge;
+  }
+  if (judged_size && cores_enough && spec.replicas == 2)
+    naive = targets::kStdBarrier[targets::size_class(spec.bytes)];
+  const size_t root = row.add(naive_all_reduce(Naive::kRoot, data));
+  const size_t sliced = row.add(naive_all_reduce(Naive::kSliced, data));
+  row.compare(Unit::kTimesAsFast, {root, sliced}, naive);
+
+  MaybeTarget openmp;
+  if (judged_size && cores_enough && spec.replicas == 2)
+    openmp = some(targets::kOpenMp[targets::size_class(spec.bytes)]);
+  row.compare(Unit::kTimesAsFast, {row.add(openmp_all_reduce(data))}, openmp);
+
+  if (hot && in_place && spec.bytes == 64 && spec.replicas == 2 && cpus_ >= 2) {
+    row.compare(Unit::kHops, {row.add(cache_line_hop(seen_))}, some(targets::kAllReduceHops));
+  }
+  if (hot && spec.bytes >= targets::kLargeBytes) {
+    const size_t memory = row.add(memory_rmw2(std::min(spec.replicas, cpus_)));
+    // Every replica's data are read once and its result is written once.
+    const double moved = 2.0 * static_cast<double>(spec.replicas) * static_cast<double>(spec.bytes);
+    row.compare(Unit::kOfLimit, {memory},
+                some(in_place ? targets::kMemoryInPlace : targets::kMemoryOutOfPlace),
+                moved / static_cast<double>(kRmw2Bytes));
+  }
+}
+
+void Runner::add_barrier(Row& row) {
+  const RowSpec& spec = row.spec;
+  row.add(libdist_barrier(strategy(spec.replicas), seen_));
+  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(spec.replicas))}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(openmp_barrier(spec.replicas))}, std::nullopt);
+  if (spec.pace == Pace::kHot && spec.replicas == 2 && cpus_ >= 2) {
+    row.compare(Unit::kHops, {row.add(cache_line_hop(seen_))}, some(targets::kBarrierHops));
+  }
+}
+
+void Runner::add_run(Row& row) {
+  const RowSpec& spec = row.spec;
+  MaybeTarget target;
+  if (spec.replicas == 2 && cpus_ >= 2) {
+    if (spec.pace == Pace::kHot) target = targets::kRunHot;
+    if (spec.pace == Pace::kAsleep) target = targets::kRunFromSleep;
+  }
+  row.add(libdist_run(strategy(spec.replicas)));
+  row.compare(Unit::kTimesAsFast, {row.add(openmp_empty_region(spec.replicas))}, target);
+}
+
+void Runner::add_idle(Row& row) {
+  row.add(libdist_idle(strategy(row.spec.replicas)));
+  row.compare(Unit::kCpuShare, {row.add(wall_time(kIdleUs))}, some(targets::kIdle));
+}
+
+}  // namespace bench

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the table: which operation, at which size, on how many replicas, against whom; and how one of
+// them is measured.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/bench/sides.hpp"
+#include "tests/bench/targets.hpp"
+
+namespace bench {
+
+struct Settings {
+  int rounds = 5;
+  int again = 5;           // further rounds, at most, in place of those that other programs disturb
+  double block_us = 25e3;  // what one side may take in one round, where an operation is that short
+  size_t most_bytes = size_t{64} << 20;
+  int most_iterations = 100;
+  bool judged = true;  // floors count: not in a quick run, which is too short to say
+  std::vector<int> replicas{2, 4, 8};
+  std::string filter;  // part of a row's name; empty: all
+};
+
+enum class Operation { kAllReduce, kBarrier, kRun, kIdle };
+
+struct RowSpec {
+  Operation operation = Operation::kAllReduce;
+  int replicas = 2;
+  Pace pace = Pace::kHot;
+  dist_dtype dtype = DIST_F32;  // the rest is all_reduce's
+  size_t bytes = 0;
+  Layout layout = Layout::kInPlace;
+
+  std::string name() const;
+};
+
+// One side's times.
+struct SideResult {
+  std::string name;
+  std::vector<double> round_us;  // a median each round
+  double median_us = 0;          // of those
+  double min_us = 0;             // of all samples
+};
+
+// A round during which other programs take more of the CPUs than this says little.
+inline constexpr double kDisturbed = 0.05;
+
+// All sides' turns, once.
+struct Round {
+  std::vector<double> median_us, min_us;  // a side each
+  double others_cpu = 0;                  // the part of the CPUs that other programs took meanwhile
+};
+
+// libdist beside one other side.
+struct Comparison {
+  std::string with;
+  Unit unit = Unit::kTimesAsFast;
+  size_t side = 0;                                 // in RowResult::sides
+  double ratio = 0, ratio_min = 0, ratio_max = 0;  // median, lowest, highest of the rounds' ratios
+  MaybeTarget target;
+  Verdict floor = Verdict::kNone, goal = Verdict::kNone;
+};
+
+struct RowResult {
+  RowSpec spec;
+  std::vector<SideResult> sides;  // the first is libdist
+  std::vector<Comparison> comparisons;
+  double others_cpu = 0;  // in the most disturbed round that counts
+  std::string note;       // why it was skipped, or what disturbed it
+};
+
+// Every row that the settings ask for, in the table's order.
+std::vector<RowSpec> all_rows(const Settings& settings);
+
+class Runner {
+ public:
+  explicit Runner(const Settings& settings) : settings_(settings) {}
+  // Throws std::runtime_error on a wrong result or a failing operation.
+  RowResult measure(const RowSpec& spec);
+
+ private:
+  struct Row;
+  void add_all_reduce(Row& row);
+  void add_barrier(Row& row);
+  void add_run(Row& row);
+  void add_idle(Row& row);
+  Round run_round(Row& row, const std::vector<Plan>& plans, std::string& note);
+  std::vector<Round> run_rounds(Row& row, std::string& note);
+  void compare(const Row& row, RowResult& result) const;
+  Plan plan_for(const Row& row, Side& side) const;
+  const Strategy& strategy(int replicas);
+
+  Settings settings_;
+  int cpus_ = static_cast<int>(usable_cpus().size());
+  std::map<int, std::unique_ptr<Strategy>> strategies_;
+  CpuPair seen_;
+};
+
+}  // namespace bench

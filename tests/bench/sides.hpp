@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who takes part: libdist, and what it is measured against. One file each makes them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "dist/dist.h"
+#include "tests/bench/harness.hpp"
+
+namespace bench {
+
+// The CPUs that replicas 0 and 1 were last seen on: a cache-line hop is measured between those two.
+struct CpuPair {
+  int first = -1, second = -1;
+};
+
+// ---- libdist, through its C ABI (libdist_side.cpp) ----
+
+// A strategy with default options; all rows of one replica count share it, and it idles in between.
+class Strategy {
+ public:
+  explicit Strategy(int replicas);
+  ~Strategy();
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
+  dist_strategy* get() const { return strategy_; }
+  int replicas() const { return dist_strategy_num_replicas(strategy_); }
+
+ private:
+  dist_strategy* strategy_ = nullptr;
+};
+
+std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen);
+std::unique_ptr<Side> libdist_barrier(const Strategy& strategy, CpuPair& seen);
+std::unique_ptr<Side> libdist_run(const Strategy& strategy);
+// A sample is the CPU time that the process takes in kIdleUs after a run, once its threads sleep.
+std::unique_ptr<Side> libdist_idle(const Strategy& strategy);
+constexpr double kIdleUs = 100e3;
+
+// ---- What a user would write with std::barrier, std::thread and loops (peers_naive.cpp) ----
+
+enum class Naive {
+  kRoot,    // replica 0 sums into its own buffer, the others copy that
+  kSliced,  // each sums a slice into a shared buffer, and copies all of it back
+};
+// f32, in place or out of place.
+std::unique_ptr<Side> naive_all_reduce(Naive form, Data& data);
+std::unique_ptr<Side> naive_barrier(int replicas);
+
+// ---- OpenMP (peer_openmp.cpp) ----
+
+// One caller sums all replicas' buffers in a parallel region over all CPUs: f32. No replicas meet in it.
+std::unique_ptr<Side> openmp_all_reduce(Data& data);
+std::unique_ptr<Side> openmp_barrier(int threads);
+std::unique_ptr<Side> openmp_empty_region(int threads);
+
+// ---- What the machine can do (limits.cpp) ----
+
+// A sample is the one-way time of a cache line between two CPUs.
+std::unique_ptr<Side> cache_line_hop(const CpuPair& between);
+
+// A sample is one pass of a = b = (a + b) / 2 over two arrays, cut over `threads`: all-reduce's own traffic.
+std::unique_ptr<Side> memory_rmw2(int threads);
+// Bytes read and written in such a pass.
+constexpr size_t kRmw2Bytes = size_t{4} * 128 << 20;
+
+// Every sample is this long.
+std::unique_ptr<Side> wall_time(double us);
+
+}  // namespace bench

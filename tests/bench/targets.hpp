@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floors and goals of this benchmark, all in one place. Each is a ratio of two things measured in one
+// run: a floor must hold, a goal is the limit or what a bare prototype reached.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace bench {
+
+// What a ratio means.
+enum class Unit {
+  kTimesAsFast,  // peer's time over libdist's: more is better
+  kOfLimit,      // libdist's bytes a second over the limit's: more is better
+  kHops,         // libdist's time over a cache line's way from core to core: less is better
+  kTimePerByte,  // libdist's time over its own time for as many bytes of f32: less is better
+  kCpuShare,     // CPU time over wall time: less is better
+};
+constexpr bool more_is_better(Unit unit) {
+  return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit;
+}
+
+struct Target {
+  double floor, goal;
+};
+using MaybeTarget = std::optional<Target>;
+
+namespace targets {
+
+// all_reduce of f32 in place on 2 replicas with a core each, by size:
+//                                     64 B       1 KiB     16 KiB      256 KiB     1 MiB        16 MiB 64 MiB
+inline constexpr std::array<Target, 7> kStdBarrier{
+    {{5, 7.5}, {5, 7}, {6, 7.6}, {5.5, 7}, {4, 5}, {3.2, 4.2}, {2, 2.7}}};
+inline constexpr std::array<Target, 7> kOpenMp{
+    // 0: no target; one caller without replicas is no peer there
+    {{0, 0}, {0, 0}, {1.5, 2.5}, {1, 1.8}, {0.95, 1.3}, {0.95, 1.4}, {0.95, 1.05}}};
+
+// More replicas than cores, against std::barrier.
+inline constexpr Target kOversubscribedSmall{1.7, 2.5};  // <= 16 KiB
+inline constexpr Target kOversubscribedLarge{1.5, 2.8};
+
+// The empty dist_run on 2 replicas, against OpenMP's empty parallel region.
+inline constexpr Target kRunHot{2.5, 5};
+inline constexpr Target kRunFromSleep{1, 1};
+
+// A strategy that nobody runs: nothing, up to what measuring it costs.
+inline constexpr Target kIdle{0.001, 0.001};
+
+// Limits.
+inline constexpr Target kAllReduceHops{3.5, 2};  // 64 bytes, 2 replicas
+inline constexpr Target kBarrierHops{2, 1.2};
+inline constexpr Target kMemoryInPlace{0.9, 1.1};  // >= 64 MiB, of rmw2's bytes a second
+inline constexpr Target kMemoryOutOfPlace{0.85, 1.1};
+inline constexpr Target kOneOutput{0.95, 1.15};    // >= 64 MiB, against libdist in place
+inline constexpr Target kTimePerByte16{1.5, 1.1};  // f16, bf16, >= 16 MiB, against libdist's f32
+
+constexpr size_t kLargeBytes = size_t{64} << 20;
+
+// The column of the tables above.
+constexpr size_t size_class(size_t bytes) {
+  constexpr std::array<size_t, 6> up_to{64, 1 << 10, 16 << 10, 256 << 10, 1 << 20, 16 << 20};
+  size_t column = 0;
+  while (column < up_to.size() && bytes > up_to[column]) ++column;
+  return column;
+}
+
+}  // namespace targets
+
+// How a ratio stands to a floor or goal. Within 5 % counts as level, and a floor is held.
+enum class Verdict { kNone, kMet, kLevel, kMissed };
+constexpr Verdict judge(double ratio, double target, bool more_is_better) {
+  const double share = more_is_better ? ratio / target : target / ratio;
+  return share >= 1 ? Verdict::kMet : share >= 0.95 ? Verdict::kLevel : Verdict::kMissed;
+}
+
+}  // namespace bench

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""libdist.so exports what dist.h declares and symbols.txt lists, and calls nothing that harms its host.
+
+usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT DIST_H
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# What the library promises not to do to its host. libdist.so's undefined symbols are those of its own objects
+# (and of what headers put into them), so a name here means that the library has code for that call.
+FORBIDDEN = {
+    "ends the process": "abort exit _exit _Exit quick_exit raise kill",
+    "starts a process": "fork vfork system popen execve execvp posix_spawn",
+    "installs a handler": "signal sigaction atexit on_exit",
+    "changes the environment": "setenv unsetenv putenv clearenv setlocale",
+    "writes to stdout or stderr": "printf vprintf puts putchar fprintf vfprintf fputs fwrite perror stdout stderr "
+    "_ZSt4cout _ZSt4cerr _ZSt4clog _ZN3hwy5AbortEPKciS1_z",
+}
+
+
+def symbols(nm: str, library: str, *options: str) -> set[str]:
+    out = subprocess.run([nm, "-D", *options, library], check=True, capture_output=True, text=True).stdout
+    # "printf@GLIBC_2.2.5", "__printf_chk@..." (fortified), "dist_run@@DIST_0"
+    names = {line.split()[-1].split("@")[0] for line in out.splitlines() if line.strip()}
+    return names | {m[1] for m in (re.match(r"__(\w+)_chk$", n) for n in names) if m}
+
+
+def main(nm: str, library: str, listed: Path, header: Path) -> int:
+    faults = []
+    expected = [line for line in listed.read_text().splitlines() if line]
+    declared = set(
+        re.findall(r"^DIST_API\b[^;(]*?\b(dist_\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    exported = symbols(nm, library, "--defined-only") - {"DIST_0"}
+    faults += [
+        f"{n}: listed, but not exported: a program that uses it would not start"
+        for n in sorted(set(expected) - exported)
+    ]
+    faults += [f"{n}: exported, but not listed in {listed.name}" for n in sorted(exported - set(expected))]
+    faults += [
+        f"{n}: declared in {header.name}, but not listed in {listed.name}"
+        for n in sorted(declared - set(expected))
+    ]
+    faults += [
+        f"{n}: listed in {listed.name}, but no longer declared in {header.name}"
+        for n in sorted(set(expected) - declared)
+    ]
+    if len(expected) != len(set(expected)):
+        faults.append(f"{listed.name}: a name stands twice")
+    imported = symbols(nm, library, "--undefined-only")
+    for reason, names in FORBIDDEN.items():
+        faults += [f"{name}: imported, which {reason}" for name in names.split() if name in imported]
+    for line in faults:
+        print(line)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])))

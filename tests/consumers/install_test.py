@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs into a scratch prefix and uses what lies there as a stranger would: by pkg-config or by CMake.
+
+The prefix is moved after the installation, so nothing may depend on where it was.
+
+usage: install_test.py (shared|static|cmake|uninstalled) MESON BUILD_DIR, with the compilers in CC and CXX
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIP = 77
+HERE = Path(__file__).resolve().parent
+CC = shlex.split(os.environ["CC"])
+CXX = shlex.split(os.environ["CXX"])
+
+
+def run(*command: object, **environment: str) -> str:
+    line = [str(word) for word in command]
+    print("+", *(f"{k}={v}" for k, v in environment.items()), *line, flush=True)
+    # Meson points tests to the build directory's libraries, which a stranger has not.
+    inherited = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    done = subprocess.run(line, env=inherited | environment, stdout=subprocess.PIPE, text=True, check=True)
+    print(done.stdout, end="", flush=True)
+    return done.stdout
+
+
+def install(meson: str, build: Path, scratch: Path) -> Path:
+    """The installed prefix, moved to scratch/prefix."""
+    run(meson, "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", scratch / "staged")
+    header = next((scratch / "staged").rglob("dist.h"))
+    shutil.move(header.parents[2], scratch / "prefix")
+    return scratch / "prefix"
+
+
+def pkg_config(pc_dir: Path, *options: str) -> list[str]:
+    # Debian's default keeps /usr/include out of the flags; everything here is elsewhere.
+    return run("pkg-config", *options, "dist", PKG_CONFIG_PATH=str(pc_dir)).split()
+
+
+def needed(program: Path) -> str:
+    return run("readelf", "-d", program)
+
+
+def shared(scratch: Path, prefix: Path) -> None:
+    pc = next(prefix.rglob("dist.pc"))
+    flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--cflags", "--libs")
+    run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
+    run(*CXX, "-std=c++17", HERE / "main.cpp", *flags, "-o", scratch / "cpp")
+    for program in (scratch / "c", scratch / "cpp"):
+        run(program, LD_LIBRARY_PATH=str(pc.parents[1]))
+        assert "libdist.so.0" in needed(program), "the shared library is not the one that was linked"
+
+
+def static(scratch: Path, prefix: Path) -> None:
+    pc = next(prefix.rglob("dist.pc"))
+    flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--static", "--cflags", "--libs")
+    for library in prefix.rglob("libdist.so*"):  # a prefix with the static library alone
+        library.unlink()
+    run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
+    run(scratch / "c")
+    assert "libdist" not in needed(scratch / "c"), "the shared library was linked"
+
+
+def cmake(scratch: Path, prefix: Path) -> None:
+    build = scratch / "build"
+    compilers = (f"-DCMAKE_C_COMPILER={CC[-1]}", f"-DCMAKE_CXX_COMPILER={CXX[-1]}")
+    run("cmake", "-G", "Ninja", "-S", HERE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", *compilers)
+    run("cmake", "--build", build)
+    for name in ("consumer", "consumer_cpp", "consumer_static"):
+        run(build / name)
+    assert "libdist.so.0" in needed(build / "consumer")
+    assert "libdist" not in needed(build / "consumer_static")
+
+
+def uninstalled(scratch: Path, build: Path) -> None:
+    """What `meson devenv` offers: the build directory in the place of a prefix."""
+    flags = pkg_config(build / "meson-uninstalled", "--cflags", "--libs")
+    run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
+    run(scratch / "c", LD_LIBRARY_PATH=str(build / "capi"))
+
+
+def main(kind: str, meson: str, build: str) -> int:
+    if kind == "cmake" and not shutil.which("cmake"):
+        print("skipped: cmake is not installed")
+        return SKIP
+    with tempfile.TemporaryDirectory(prefix="dist-consumer-") as folder:
+        scratch = Path(folder)
+        if kind == "uninstalled":
+            uninstalled(scratch, Path(build))
+        else:
+            {"shared": shared, "static": static, "cmake": cmake}[kind](
+                scratch, install(meson, Path(build), scratch)
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

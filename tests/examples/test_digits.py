@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The digits trainer as its user meets it: what it prints, what it returns, what it leaves behind.
+
+PROGRAM and REPORT in the environment are train_digits and report.py.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ["PROGRAM"]
+REPORT = os.environ["REPORT"]
+SKIPPED = 77
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=150)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def train(self, *arguments):
+        """A run that must succeed; its lines."""
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.splitlines()
+
+    def parameters(self, *arguments):
+        lines = [line for line in self.train(*arguments) if line.startswith("parameters: ")]
+        self.assertEqual(len(lines), 1)
+        return lines[0]
+
+
+class Training(Case):
+    def test_last_lines(self):
+        lines = self.train("--epochs", 2)
+        self.assertEqual(sum(line.startswith("epoch ") for line in lines), 2)
+        self.assertRegex(lines[-3], r"^test accuracy: 0\.\d{3}$")
+        self.assertRegex(lines[-2], r"^parameters: [0-9a-f]{64}$")
+        self.assertRegex(
+            lines[-1],
+            r"^all_reduce of 102,090 gradients: libdist [\d.]+ us, std::barrier and loops "
+            r"[\d.]+ us \([\d.]+ times as fast\)$",
+        )
+
+    def test_it_learns(self):
+        accuracy = float(self.train()[-3].removeprefix("test accuracy: "))
+        self.assertGreaterEqual(accuracy, 0.95)
+
+    def test_bits_are_a_function_of_replicas_epochs_and_seed(self):
+        for replicas in (1, 2, 3):
+            arguments = ("--epochs", 2, "--replicas", replicas)
+            self.assertEqual(self.parameters(*arguments), self.parameters(*arguments))
+        self.assertNotEqual(self.parameters("--epochs", 1), self.parameters("--epochs", 1, "--seed", 2))
+
+    def test_more_replicas_than_rows_in_a_batch(self):
+        # Then some replicas have no row, and each other one has one: the sums fold as on one replica.
+        arguments = ("--epochs", 1, "--replicas")
+        self.assertEqual(self.parameters(*arguments, 70), self.parameters(*arguments, 1))
+
+
+class Faults(Case):
+    def test_training_goes_on_from_the_step_that_failed(self):
+        arguments = ("--epochs", 1, "--replicas", 3)
+        lines = self.train(*arguments, "--fault", "2@7")
+        self.assertRegex(
+            "\n".join(lines),
+            r"step 7 failed with UNKNOWN, replica 2 is to blame: "
+            r".*replica 2 fails in step 7(.|\n)*training goes on from step 7\n",
+        )
+        self.assertIn(self.parameters(*arguments), lines)
+
+    def test_the_caller_may_be_the_one_that_fails(self):
+        self.assertIn("replica 0 is to blame", "\n".join(self.train("--epochs", 1, "--fault", "0@1")))
+
+
+class CommandLine(Case):
+    def test_help(self):
+        done = run("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for word in ("replicas", "epochs", "seed", "data", "label", "fault", "report", "130"):
+            self.assertIn(word, done.stdout)
+
+    def test_bad_values_are_named(self):
+        for arguments, words in (
+            (("--replicas", 0), '--replicas is "0"; a whole number from 1 to 256 was expected'),
+            (("--replicas", 257), "from 1 to 256"),
+            (("--epochs", "many"), '--epochs is "many"'),
+            (("--seed", -1), '--seed is "-1"'),
+            (("--seed", 2**64), "--seed is"),
+            (("--fault", "1"), "R@STEP was expected"),
+            (("--fault", "2@1"), "--fault names replica 2, but there are 2"),
+            (("--fault", "1@0"), "the step of --fault"),
+            (("--fault", "1@24", "--epochs", 1), "--fault names step 24, but there are 23"),
+            (("--label", 1), "--label needs --data"),
+            (("digits.csv",), '"digits.csv" is no option'),
+            (("--frobnicate",), "--frobnicate"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = run(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(words, done.stderr)
+
+    def test_a_report_that_cannot_be_written(self):
+        done = run("--epochs", 1, "--report", self.folder / "none" / "run.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("run.json: No such file or directory", done.stderr)
+
+
+class OwnData(Case):
+    def refused(self, content, words, *arguments):
+        path = self.folder / "own.csv"
+        path.write_bytes(content)
+        done = run("--data", path, *arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"{path}{words}\n"))
+
+    def test_bad_lines_are_named(self):
+        for content, words in (
+            (b"", ": the file has no rows"),
+            (b"a,b,c\n", ": the file has no rows"),
+            (b"1,2,x\n3,y\n", ":2: 2 columns, 3 were expected as on the first line (is the file cut short?)"),
+            (b"1,2,x\n3,4,y,5\n", ":2: 4 columns, 3 were expected as on the first line"),
+            (b"1,2,x\n\n3,four,y\n", ':3: column 2: "four" is not a finite decimal number'),
+            (b"1,2,x\n3,0x10,y\n", ':2: column 2: "0x10" is not a finite decimal number'),
+            (b"1,2,x\n3,NaN,y\n", ':2: column 2: "NaN" is not a finite decimal number'),
+            (b"1,2,x\n3,inf,y\n", ':2: column 2: "inf" is not a finite decimal number'),
+            (b"1,2,x\n3,1e400,y\n", ":2: column 2: 1e400 is too large, at most 1e30 was expected"),
+            (b"1,2,x\n3,,y\n", ":2: column 2 is empty, a number was expected"),
+            (b"1,2,x\n3,4,\n", ":2: column 3, the label, is empty"),
+            (b"1,2,x\n3,4," + b"y" * 65 + b"\n", ":2: column 3: a label has at most 64 bytes"),
+            (b'1,2,"x\n', ":1: column 3: the quote is not closed on this line"),
+            (b'1,2,"x"y\n', ":1: column 3: text after the closing quote"),
+            (b"1,2,x\n3,\x1b[2J,y\n", ':2: column 2: "?[2J" is not a finite decimal number'),
+            (b"1,2,x\n3,4,\0\n", ":2: not a text file: there is a zero byte"),
+            (b"1\n2\n", ":1: one column, at least a feature and a label were expected (separated by commas)"),
+            (b"1," * 5000 + b"x\n", ":1: more than 4096 columns"),
+            (b"1" * (2 << 20), ":1: the line has more than 1048576 bytes"),
+            (b"1,x\n2,x\n", ": all labels are the same; two classes at least were expected"),
+            (
+                b"".join(b"1,c%d\n" % i for i in range(1001)),
+                ": more than 1000 different labels; is this the right column?",
+            ),
+            (b"1,x\n2,y\n", ": 2 rows; at least 10 were expected"),
+        ):
+            with self.subTest(words=words):
+                self.refused(content, words)
+
+    def test_bad_labels_are_named(self):
+        self.refused(b"a,b\n1,2\n", ':1: no column is named "c"', "--label", "c")
+        self.refused(
+            b"1,2\n", ':1: there is no column "c": this line names no columns, use a number', "--label", "c"
+        )
+        self.refused(b"1,2\n", ":1: there is no column 3, the line has 2", "--label", 3)
+
+    def test_files_that_are_not_there(self):
+        for path, words in (
+            (self.folder / "none.csv", "No such file or directory"),
+            (self.folder, "Is a directory"),
+        ):
+            done = run("--data", path)
+            self.assertEqual((done.returncode, done.stderr), (2, f"{path}: {words}\n"))
+
+    def test_another_table(self):
+        rng = random.Random(7)
+        rows = [
+            (f"{rng.gauss(3 * (i % 2), 0.3):.4f}", 'no"yes'.split('"')[i % 2], f"{rng.random():.4f}")
+            for i in range(300)
+        ]
+        plain, named = self.folder / "plain.csv", self.folder / "named.csv"
+        plain.write_text("\n".join(",".join(row) for row in rows))
+        named.write_text(
+            '\ufeff"size", answer ,noise\r\n' + "".join(f'{a},"{b}", {c} \r\n\r\n' for a, b, c in rows)
+        )
+        by_number = self.train("--data", plain, "--label", 2, "--epochs", 5)
+        by_name = self.train("--data", named, "--label", "answer", "--epochs", 5)
+        self.assertIn("2 features, 2 classes", by_number[0])
+        self.assertGreaterEqual(float(by_number[-3].removeprefix("test accuracy: ")), 0.95)
+        self.assertEqual(by_number[-3:-1], by_name[-3:-1])
+
+
+class Interrupt(Case):
+    def test_it_stops_after_a_step_and_reports(self):
+        report = self.folder / "run.json"
+        with subprocess.Popen(
+            [PROGRAM, "--epochs", "100000", "--report", report], stdout=subprocess.PIPE, text=True
+        ) as process:
+            lines = [process.stdout.readline(), process.stdout.readline()]
+            process.send_signal(signal.SIGINT)
+            lines += process.stdout.read().splitlines()
+            self.assertEqual(process.wait(timeout=60), 130)
+        self.assertRegex(lines[1], r"^epoch 1/100000: ")
+        self.assertRegex(lines[-3], r"^interrupted after step \d+$")
+        self.assertRegex(lines[-2], r"^test accuracy: \d\.\d{3}$")
+        self.assertRegex(lines[-1], r"^parameters: [0-9a-f]{64}$")
+        told = json.loads(report.read_text())
+        self.assertTrue(told["interrupted"])
+        self.assertIsNone(told["contrast"])
+        self.assertEqual(f"interrupted after step {told['steps']}", lines[-3])
+
+
+class Report(Case):
+    @classmethod
+    def setUpClass(cls):
+        if subprocess.run([sys.executable, "-c", "import matplotlib"], capture_output=True).returncode != 0:
+            print("skipped: matplotlib (Debian: python3-matplotlib) is not there")
+            os._exit(SKIPPED)
+
+    def page_of(self, *arguments):
+        """The run as report.py reads it, and the page it makes of that."""
+        told, page = self.folder / "run.json", self.folder / "page.html"
+        self.train(*arguments, "--report", told)
+        subprocess.run([sys.executable, REPORT, told, page], check=True, timeout=150)
+        return json.loads(told.read_text()), page.read_text()
+
+    def test_page_of_a_run(self):
+        run_told, page = self.page_of("--epochs", 3, "--replicas", 3, "--fault", "1@5")
+        self.assertEqual(len(run_told["epochs"]), 3)
+        self.assertEqual(run_told["failure"]["replica"], 1)
+        self.assertEqual(
+            len(run_told["wrong"]), round((1 - run_told["test_accuracy"]) * run_told["test_rows"])
+        )
+        for replica in run_told["replicas"]:
+            ends = [start for _, _, start, end in replica["events"] for start in (start, end)]
+            self.assertEqual(ends, sorted(ends))
+            self.assertEqual(
+                {kind for _, kind, _, _ in replica["events"]}, {"compute", "all_reduce", "update"}
+            )
+        for words in (
+            run_told["parameters"],
+            "Loss and accuracy by epoch",
+            "What each replica did",
+            "Digits that the model got wrong",
+            "replica 1 fails in step 5",
+            "--fault 1@5",
+        ):
+            self.assertIn(words, page)
+        addresses = set(re.findall(r"""(?:src|href)=["']?([^"'> ]+)""", page))
+        self.assertEqual([a for a in addresses if not a.startswith(("#", "data:"))], [])
+
+    def test_page_of_another_table(self):
+        table = self.folder / "own.csv"
+        table.write_text("".join(f"{i % 7},{i % 3},<b>{i % 3}</b>\n" for i in range(60)))
+        run_told, page = self.page_of("--epochs", 1, "--data", table)
+        self.assertEqual(run_told["features"], 2)
+        self.assertNotIn("Digits that the model got wrong", page)
+        self.assertNotIn("<b>0</b>", page)
+
+    def test_a_run_that_cannot_be_read(self):
+        broken = self.folder / "broken.json"
+        broken.write_text('{"command": ')
+        done = subprocess.run(
+            [sys.executable, REPORT, broken, self.folder / "page.html"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("broken.json: JSONDecodeError", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

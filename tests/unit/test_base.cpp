@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/base below the C ABI: statuses and their words, tensor checks, strided copies, and memory whose host
+// may refuse.
+#include <algorithm>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+#include "tests/unit/counting_memory.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail() is meant below
+
+namespace dist {
+namespace {
+
+// ---- Status
+// -------------------------------------------------------------------------------------------------
+
+void failures_are_recorded(void**) {
+  assert_true(kOk.ok());
+  const Status status = fail(DIST_OUT_OF_RANGE, "batch %d of %s", 7, "train");
+  assert_false(status.ok());
+  assert_int_equal(status.code(), DIST_OUT_OF_RANGE);
+  assert_int_equal(last_error().code, DIST_OUT_OF_RANGE);
+  assert_string_equal(last_error().message, "batch 7 of train");
+  const uint64_t failures = failures_on_this_thread();
+  // A message may quote the one that it replaces, and nothing else of it stays.
+  last_error().replica = 3;
+  assert_int_equal(invalid_argument("in[1]: %s", last_error().message).code(), DIST_INVALID_ARGUMENT);
+  assert_string_equal(last_error().message, "in[1]: batch 7 of train");
+  assert_int_equal(last_error().replica, -1);
+  assert_int_equal(failed_precondition("not now").code(), DIST_FAILED_PRECONDITION);
+  assert_int_equal(out_of_memory().code(), DIST_RESOURCE_EXHAUSTED);
+  assert_int_equal(failures_on_this_thread(), failures + 3);
+}
+
+void failures_are_copied_whole(void**) {
+  ErrorRecord report;
+  report.code = DIST_ABORTED;
+  report.replica = 5;
+  report.sequence = 12;
+  copy_text(report.tag, "grads");
+  assert_int_equal(fail(report).code(), DIST_ABORTED);
+  assert_int_equal(last_error().replica, 5);
+  assert_int_equal(last_error().sequence, 12);
+  assert_string_equal(last_error().tag, "grads");
+  assert_int_equal(fail(last_error()).code(), DIST_ABORTED);  // its own record
+  assert_string_equal(last_error().tag, "grads");
+}
+
+void failures_belong_to_a_thread(void**) {
+  (void)fail(DIST_NOT_FOUND, "here");
+  dist_status there = DIST_UNKNOWN;
+  std::thread([&there] { there = last_error().code; }).join();
+  assert_int_equal(there, DIST_OK);
+  assert_int_equal(last_error().code, DIST_NOT_FOUND);
+}
+
+void long_messages_are_cut(void**) {
+  const std::string words(5000, 'x');
+  (void)fail(DIST_INTERNAL, "%s", words.c_str());
+  assert_int_equal(std::strlen(last_error().message), sizeof last_error().message - 1);
+}
+
+void text_is_cut_between_characters(void**) {
+  char text[6];
+  copy_text(text, "abcde");
+  assert_string_equal(text, "abcde");
+  copy_text(text, "abcdef");
+  assert_string_equal(text, "abcde");
+  copy_text(text, "abc\xE2\x82\xAC");  // the euro sign's three bytes do not fit
+  assert_string_equal(text, "abc");
+  copy_text(text, "ab\xE2\x82\xAC");
+  assert_string_equal(text, "ab\xE2\x82\xAC");
+  copy_text(text, "abcd\xC3\xA9");
+  assert_string_equal(text, "abcd");
+  copy_text(text, nullptr);
+  assert_string_equal(text, "");
+}
+
+void statuses_have_names(void**) {
+  for (dist_status code = DIST_OK; code <= DIST_DATA_LOSS; ++code) {
+    assert_string_not_equal(status_name(code), "UNKNOWN_STATUS");
+    for (dist_status other = DIST_OK; other < code; ++other) {
+      assert_string_not_equal(status_name(code), status_name(other));
+    }
+  }
+  assert_string_equal(status_name(DIST_INVALID_ARGUMENT), "INVALID_ARGUMENT");
+  assert_string_equal(status_name(-1), "UNKNOWN_STATUS");
+  assert_string_equal(status_name(DIST_DATA_LOSS + 1), "UNKNOWN_STATUS");
+}
+
+// ---- Elements and operators
+// ---------------------------------------------------------------------------------
+
+void dtypes_and_operators(void**) {
+  static constexpr std::size_t kSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1, 0};
+  for (dist_dtype dtype = 0; dtype <= DIST_BOOL + 1; ++dtype) {
+    assert_int_equal(dtype_size(dtype), kSizes[dtype]);
+    assert_false(dtype_is_floating(dtype) && dtype_is_integer(dtype));
+  }
+  assert_int_equal(dtype_size(-1), 0);
+  assert_string_equal(dtype_name(DIST_BF16), "bf16");
+  assert_string_equal(dtype_name(99), "no dtype");
+  assert_int_equal(dtype_of_mean(DIST_I16), DIST_F32);
+  assert_int_equal(dtype_of_mean(DIST_U32), DIST_F64);
+  assert_int_equal(dtype_of_mean(DIST_I64), DIST_F64);
+  assert_int_equal(dtype_of_mean(DIST_BF16), DIST_BF16);
+  assert_int_equal(dtype_of_mean(DIST_COMPLEX64), DIST_COMPLEX64);
+  assert_string_equal(op_name(DIST_REDUCE_PROD), "PROD");
+  assert_string_equal(op_name(0), "no op");
+  assert_true(check_op(DIST_REDUCE_MAX, DIST_BOOL).ok());
+  assert_true(check_op(DIST_REDUCE_MEAN, DIST_COMPLEX64).ok());
+  assert_int_equal(check_op(DIST_REDUCE_SUM, DIST_BOOL).code(), DIST_INVALID_ARGUMENT);
+  assert_int_equal(check_op(DIST_REDUCE_MIN, DIST_COMPLEX64).code(), DIST_INVALID_ARGUMENT);
+  assert_int_equal(check_op(0, DIST_F32).code(), DIST_INVALID_ARGUMENT);
+  assert_int_equal(check_op(DIST_REDUCE_PROD + 1, DIST_F32).code(), DIST_INVALID_ARGUMENT);
+}
+
+// ---- Tensors
+// ------------------------------------------------------------------------------------------------
+
+float g_data[64];
+
+dist_tensor tensor(const std::vector<int64_t>& shape, const int64_t* strides = nullptr,
+                   dist_dtype dtype = DIST_F32) {
+  return {g_data, dtype, static_cast<int32_t>(shape.size()), shape.data(), strides};
+}
+
+void good_tensors_are_measured(void**) {
+  TensorSize size;
+  const std::vector<int64_t> matrix = {3, 4};
+  assert_true(check_tensor(tensor(matrix), "x", &size).ok());
+  assert_int_equal(size.elements, 12);
+  assert_int_equal(size.bytes, 48);
+  assert_true(size.contiguous);
+
+  const dist_tensor scalar = {g_data, DIST_F64, 0, nullptr, nullptr};
+  assert_true(check_tensor(scalar, "x", &size).ok());
+  assert_int_equal(size.elements, 1);
+  assert_int_equal(size.bytes, 8);
+
+  // No element: no memory, and no overflow whatever the other sizes are.
+  const std::vector<int64_t> empty = {int64_t{1} << 62, 4, 0};
+  dist_tensor nothing = tensor(empty);
+  nothing.data = nullptr;
+  assert_true(check_tensor(nothing, "x", &size).ok());
+  assert_int_equal(size.elements, 0);
+  assert_int_equal(size.bytes, 0);
+  assert_true(size.contiguous);
+
+  const std::vector<int64_t> most = {std::numeric_limits<int64_t>::max() / 4};
+  assert_true(check_tensor(tensor(most), "x", &size).ok());
+  assert_int_equal(size.elements, most[0]);
+}
+
+void strides_tell_gaps(void**) {
+  TensorSize size;
+  const std::vector<int64_t> shape = {3, 1, 4};
+  const int64_t dense[] = {4, 99, 1};  // a size of 1 is never stepped over
+  const int64_t padded[] = {5, 5, 1};
+  const int64_t turned[] = {1, 1, 3};
+  assert_true(check_tensor(tensor(shape, dense), "x", &size).ok() && size.contiguous);
+  assert_true(check_tensor(tensor(shape, padded), "x", &size).ok() && !size.contiguous);
+  assert_true(check_tensor(tensor(shape, turned), "x", &size).ok() && !size.contiguous);
+  assert_int_equal(size.bytes, 48);
+}
+
+void assert_refused(const dist_tensor& bad, const char* words) {
+  TensorSize size{-5, 7, false};
+  assert_int_equal(check_tensor(bad, "in[2]", &size).code(), DIST_INVALID_ARGUMENT);
+  assert_non_null(std::strstr(last_error().message, "in[2]"));
+  assert_non_null(std::strstr(last_error().message, words));
+  assert_true(size.elements == -5 && size.bytes == 7);  // written only on OK
+}
+
+void bad_tensors_are_refused(void**) {
+  const std::vector<int64_t> shape = {2, 3};
+  const std::vector<int64_t> negative = {2, -1};
+  const std::vector<int64_t> too_many = {std::numeric_limits<int64_t>::max() / 4 + 1};
+  const std::vector<int64_t> product = {int64_t{1} << 31, int64_t{1} << 31, 2};
+  const std::vector<int64_t> dimensions(DIST_MAX_NDIM + 1, 1);
+  assert_refused(tensor(shape, nullptr, 0), "0 is no dtype");
+  assert_refused(tensor(shape, nullptr, 99), "99 is no dtype");
+  assert_refused(tensor(negative), "shape[1] is -1");
+  assert_refused(tensor(too_many), "2^63");
+  assert_refused(tensor(product), "2^63");
+  assert_refused(tensor(dimensions), "ndim is 17");
+  assert_refused({g_data, DIST_F32, -1, shape.data(), nullptr}, "ndim is -1");
+  assert_refused({g_data, DIST_F32, 2, nullptr, nullptr}, "shape is NULL");
+  assert_refused({nullptr, DIST_F32, 2, shape.data(), nullptr}, "data is NULL");
+}
+
+void shapes_are_compared_and_described(void**) {
+  const std::vector<int64_t> a = {3, 4}, b = {4, 3}, c = {3, 4, 1};
+  assert_true(same_shape(tensor(a), tensor(a)));
+  assert_false(same_shape(tensor(a), tensor(b)));
+  assert_false(same_shape(tensor(a), tensor(c)));
+  char text[32];
+  describe(tensor(c), text, sizeof text);
+  assert_string_equal(text, "f32[3, 4, 1]");
+  describe({g_data, DIST_BOOL, 0, nullptr, nullptr}, text, sizeof text);
+  assert_string_equal(text, "bool[]");
+  char small[8];
+  describe(tensor(c), small, sizeof small);
+  assert_string_equal(small, "f32[3, ");
+}
+
+void elements_are_copied_between_strides(void**) {
+  const std::vector<int64_t> shape = {2, 3};
+  int16_t from[] = {1, 2, 3, 4, 5, 6};
+  int16_t to[16];
+  const auto copy = [&](std::size_t from_at, const int64_t* from_strides, const int64_t* to_strides) {
+    std::fill_n(to, std::size(to), int16_t{-1});
+    copy_elements({from + from_at, DIST_I16, 2, shape.data(), from_strides},
+                  {to, DIST_I16, 2, shape.data(), to_strides});
+  };
+  const auto assert_is = [&](std::vector<int16_t> expected) {
+    expected.resize(std::size(to), -1);
+    assert_memory_equal(to, expected.data(), sizeof to);
+  };
+  const int64_t turned[] = {1, 2}, padded[] = {4, 1}, repeated[] = {0, 1}, backwards[] = {-3, -1};
+  copy(0, nullptr, nullptr);
+  assert_is({1, 2, 3, 4, 5, 6});
+  copy(0, turned, nullptr);
+  assert_is({1, 3, 5, 2, 4, 6});
+  copy(0, nullptr, turned);
+  assert_is({1, 4, 2, 5, 3, 6});
+  copy(0, nullptr, padded);
+  assert_is({1, 2, 3, -1, 4, 5, 6});
+  copy(0, repeated, nullptr);
+  assert_is({1, 2, 3, 1, 2, 3});
+  copy(5, backwards, nullptr);
+  assert_is({6, 5, 4, 3, 2, 1});
+
+  std::fill_n(to, std::size(to), int16_t{-1});
+  copy_elements({from + 2, DIST_I16, 0, nullptr, nullptr}, {to, DIST_I16, 0, nullptr, nullptr});
+  assert_is({3});
+  const int64_t empty[] = {2, 0};
+  copy_elements({nullptr, DIST_I16, 2, empty, nullptr}, {nullptr, DIST_I16, 2, empty, nullptr});
+  assert_is({3});
+}
+
+// ---- Memory
+// -------------------------------------------------------------------------------------------------
+
+struct Object final : Counted {
+  Object(Memory& memory, int* ends, int value_) : Counted(memory), value(value_), ends_(ends) {
+    if (value < 0) throw std::bad_alloc();
+  }
+  ~Object() override { ++*ends_; }
+  alignas(64) int value;
+
+ private:
+  int* ends_;
+};
+
+void counted_objects_end_with_their_last_reference(void**) {
+  CountingMemory memory;
+  int ends = 0;
+  Ref<Object> first = make_counted<Object>(*memory, &ends, 7);
+  assert_int_equal(reinterpret_cast<std::uintptr_t>(first.get()) % 64, 0);
+  Ref<Object> second = first;
+  Ref<Object> third = std::move(first);
+  assert_false(static_cast<bool>(first));
+  second = third;
+  third = Ref<Object>();
+  assert_int_equal(ends, 0);
+  assert_int_equal(second->value, 7);
+  Ref<Object> adopted = Ref<Object>::adopt(second.take());
+  Ref<Object> shared = Ref<Object>::share(adopted.get());
+  adopted = Ref<Object>();
+  assert_int_equal(ends, 0);
+  shared = Ref<Object>();
+  assert_int_equal(ends, 1);
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
+void memory_outlives_its_objects(void**) {
+  static int out;
+  out = 0;
+  const auto take = [](void*, std::size_t bytes, std::size_t align) -> void* {
+    ++out;
+    return std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  };
+  const auto give = [](void*, void* block, std::size_t, std::size_t) {
+    --out;
+    std::free(block);
+  };
+  Memory* memory = Memory::create({nullptr, take, give});
+  int ends = 0;
+  Ref<Object> object = make_counted<Object>(*memory, &ends, 1);
+  memory->release();
+  assert_int_equal(out, 2);  // the object's reference keeps the Memory
+  object = Ref<Object>();
+  assert_int_equal(ends, 1);
+  assert_int_equal(out, 0);
+}
+
+void refusals_leak_nothing(void**) {
+  assert_null(Memory::create({nullptr, [](void*, std::size_t, std::size_t) -> void* { return nullptr; },
+                              [](void*, void*, std::size_t, std::size_t) {}}));
+  CountingMemory memory;
+  int ends = 0;
+  const auto throws = [&](int value) {
+    try {
+      (void)make_counted<Object>(*memory, &ends, value);
+      return false;
+    } catch (const std::bad_alloc&) {
+      return true;
+    }
+  };
+  memory.refuse(0);
+  assert_true(throws(1));
+  assert_true(memory.refused());
+  assert_true(throws(-1));  // the constructor's own
+  assert_int_equal(ends, 0);
+  memory.refuse(0);
+  assert_null((*memory).try_allocate(8, 8));
+  memory.refuse(3);
+  bool refused = false;
+  try {
+    std::pmr::vector<int> growing(&*memory);
+    for (int i = 0; i < 1000; ++i) growing.push_back(i);
+  } catch (const std::bad_alloc&) {
+    refused = true;
+  }
+  assert_true(refused);
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
+void default_memory_works(void**) {
+  Memory* memory = Memory::create({});
+  assert_non_null(memory);
+  void* nothing = memory->try_allocate(0, 1);  // still an address of its own
+  void* aligned = memory->try_allocate(100, 4096);
+  assert_non_null(nothing);
+  assert_int_equal(reinterpret_cast<std::uintptr_t>(aligned) % 4096, 0);
+  memory->free(nothing, 0, 1);
+  memory->free(aligned, 100, 4096);
+  memory->free(nullptr, 100, 8);
+  memory->release();
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(failures_are_recorded),
+      cmocka_unit_test(failures_are_copied_whole),
+      cmocka_unit_test(failures_belong_to_a_thread),
+      cmocka_unit_test(long_messages_are_cut),
+      cmocka_unit_test(text_is_cut_between_characters),
+      cmocka_unit_test(statuses_have_names),
+      cmocka_unit_test(dtypes_and_operators),
+      cmocka_unit_test(good_tensors_are_measured),
+      cmocka_unit_test(strides_tell_gaps),
+      cmocka_unit_test(bad_tensors_are_refused),
+      cmocka_unit_test(shapes_are_compared_and_described),
+      cmocka_unit_test(elements_are_copied_between_strides),
+      cmocka_unit_test(counted_objects_end_with_their_last_reference),
+      cmocka_unit_test(memory_outlives_its_objects),
+      cmocka_unit_test(refusals_leak_nothing),
+      cmocka_unit_test(default_memory_works),
+  };
+  return cmocka_run_group_tests_name("base", tests, nullptr, nullptr);
+}

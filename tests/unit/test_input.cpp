@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/input below the C ABI: who gets which rows, the order of shuffled passes, and that passes wait neither
+// for a oneTBB worker nor for each other.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <limits>
+#include <memory_resource>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "core/input/dataset.hpp"
+#include "core/input/iterator.hpp"
+#include "core/input/partial_batch.hpp"
+#include "core/input/shuffle.hpp"
+
+extern "C" {
+#include <cmocka.h>  // last: it makes a macro of `fail`
+}
+
+namespace dist {
+namespace {
+
+Part part(int64_t elements, int32_t replicas, int32_t replica) {
+  return part_of(elements, replicas, replica);
+}
+
+void parts_are_consecutive_pieces(void**) {
+  for (int64_t m = 0; m <= 70; ++m) {
+    for (int32_t replicas = 1; replicas <= 17; ++replicas) {
+      const int64_t piece = (m + replicas - 1) / replicas;
+      for (int32_t r = 0; r < replicas; ++r) {
+        const Part p = part(m, replicas, r);
+        assert_int_equal(p.first, std::min(m, r * piece));
+        assert_int_equal(p.first + p.count, std::min(m, (r + 1) * piece));
+      }
+    }
+  }
+}
+
+void parts_of_the_documented_cases(void**) {
+  assert_int_equal(part(8, 2, 1).first, 4);
+  assert_int_equal(part(2, 2, 1).first,
+                   1);  // 10 elements in batches of 8: the last 2 are split by their own size
+  assert_int_equal(part(4, 3, 0).count, 2);
+  assert_int_equal(part(4, 3, 1).count, 2);
+  assert_int_equal(part(4, 3, 2).count, 0);
+  assert_int_equal(part(1, 256, 255).count, 0);
+}
+
+void parts_of_the_largest_batches_do_not_overflow(void**) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  for (const int64_t m : {most, most - 1, most - 255}) {
+    int64_t next = 0;
+    for (int32_t r = 0; r < DIST_MAX_REPLICAS; ++r) {
+      const Part p = part(m, DIST_MAX_REPLICAS, r);
+      assert_int_equal(p.first, next);
+      assert_true(p.count >= 0);
+      next += p.count;
+    }
+    assert_int_equal(next, m);
+  }
+}
+
+std::vector<int64_t> order(uint64_t seed, uint64_t pass, int64_t n, int64_t chunk) {
+  Shuffle shuffle(*std::pmr::new_delete_resource(), seed, pass, n);
+  std::vector<int64_t> all;
+  for (int64_t left = n; left > 0; left -= chunk) {
+    const auto some = shuffle.take(std::min(chunk, left));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+// From a second implementation of the rule in shuffle.hpp, in Python. They hold for ever.
+void shuffle_known_answers(void**) {
+  assert_true(order(42, 0, 10, 10) == (std::vector<int64_t>{2, 7, 8, 9, 1, 4, 3, 6, 0, 5}));
+  assert_true(order(42, 1, 10, 10) == (std::vector<int64_t>{5, 3, 2, 0, 7, 9, 6, 8, 1, 4}));
+  assert_true(order(0, 0, 10, 10) == (std::vector<int64_t>{3, 7, 1, 5, 2, 8, 9, 6, 0, 4}));
+}
+
+void shuffle_is_a_permutation_whatever_the_batch_size(void**) {
+  for (const int64_t n : {0, 1, 2, 3, 64, 1000, 4099}) {
+    const auto whole = order(7, 3, n, std::max<int64_t>(n, 1));
+    for (const int64_t chunk : {1, 7, 64}) assert_true(order(7, 3, n, chunk) == whole);
+    auto sorted = whole;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<int64_t> identity(static_cast<std::size_t>(n));
+    std::iota(identity.begin(), identity.end(), 0);
+    assert_true(sorted == identity);
+  }
+}
+
+void shuffle_differs_by_seed_pass_and_length(void**) {
+  const auto base = order(1, 0, 100, 100);
+  assert_true(order(1, 1, 100, 100) != base);
+  assert_true(order(2, 0, 100, 100) != base);
+  auto longer = order(1, 0, 101, 101);
+  longer.resize(100);
+  assert_true(longer != base);
+}
+
+// 6 orders of 3, 60,000 passes: each about 10,000 times. The numbers are fixed, so the outcome is too; the
+// bound is five standard deviations.
+void shuffle_is_not_biased(void**) {
+  int counts[27] = {};
+  for (uint64_t pass = 0; pass < 60'000; ++pass) {
+    const auto p = order(5, pass, 3, 3);
+    ++counts[p[0] * 9 + p[1] * 3 + p[2]];
+  }
+  for (const int at : {5, 7, 11, 15, 19, 21}) assert_in_range(counts[at], 10'000 - 457, 10'000 + 457);
+}
+
+void bounded_draws_reach_every_value(void**) {
+  for (uint64_t bound = 1; bound <= 33; ++bound) {
+    CounterRandom random(bound, 0);
+    std::vector<bool> seen(bound);
+    for (uint64_t i = 0; i < bound * 64; ++i) {
+      const uint64_t drawn = random.below(bound);
+      assert_true(drawn < bound);
+      seen[drawn] = true;
+    }
+    assert_true(std::all_of(seen.begin(), seen.end(), [](bool b) { return b; }));
+  }
+}
+
+// ---- Passes ----------------------------------------------------------------------------------------
+
+class MemoryFixture {
+ public:
+  MemoryFixture() : memory_(Memory::create({})) { assert_non_null(memory_); }
+  ~MemoryFixture() { memory_->release(); }
+  operator Memory&() const noexcept { return *memory_; }
+
+ private:
+  Memory* memory_;
+};
+
+void each_replicas_rows_have_aligned_memory_of_their_own(void**) {
+  MemoryFixture memory;
+  float rows[5][3];
+  std::iota(&rows[0][0], &rows[0][0] + 15, 0.0f);
+  const int64_t shape[] = {5, 3};
+  const dist_tensor tensor{rows, DIST_F32, 2, shape, nullptr};
+  Ref<Dataset> dataset;
+  const DatasetOptions options{.global_batch_size = 5};
+  assert_true(Dataset::create_from_tensors(memory, 2, {&tensor, 1}, options, &dataset).ok());
+  Ref<Iterator> iterator;
+  assert_true(Iterator::create(*dataset, &iterator).ok());
+  ValueRef batch;
+  assert_true(iterator->next(&batch).ok());
+  assert_int_equal(batch->items().size(), 2);
+  const float* expected = &rows[0][0];
+  for (const ValueRef& item : batch->items()) {
+    const dist_tensor part_tensor = item->tensor();
+    assert_int_equal(reinterpret_cast<uintptr_t>(part_tensor.data) % 64, 0);
+    const auto n = static_cast<std::size_t>(part_tensor.shape[0] * part_tensor.shape[1]);
+    assert_memory_equal(part_tensor.data, expected, n * sizeof(float));
+    expected += n;
+  }
+  assert_ptr_equal(expected, &rows[0][0] + 15);
+}
+
+// Elements 0, 1, 2, ..., of which none is made before the gate is open.
+struct Gate {
+  Memory* memory;
+  std::mutex mutex;
+  std::condition_variable opened;
+  bool open = false;
+  int calls = 0;
+  bool released = false;
+};
+
+dist_status gated_element(int64_t index, dist_value** out, void* user_data) {
+  Gate& gate = *static_cast<Gate*>(user_data);
+  std::unique_lock lock(gate.mutex);
+  ++gate.calls;
+  gate.opened.notify_all();
+  gate.opened.wait(lock, [&] { return gate.open; });
+  ValueRef element;
+  const Status status = Value::copy_tensor(*gate.memory, {&index, DIST_I64, 0, nullptr, nullptr}, &element);
+  *out = reinterpret_cast<dist_value*>(element.take());
+  return status.code();
+}
+
+void gate_release(void* user_data) {
+  static_cast<Gate*>(user_data)->released = true;
+}
+
+// Passes whose sources hold every worker that oneTBB may have do not keep another pass from its batches or
+// its end.
+void a_pass_waits_for_no_worker(void**) {
+  MemoryFixture memory;
+  constexpr int kBlocked = 8;
+  Gate closed[kBlocked];
+  Ref<Iterator> blocked[kBlocked];
+  const DatasetOptions options{.global_batch_size = 2};
+  for (int i = 0; i < kBlocked; ++i) {
+    closed[i].memory = &static_cast<Memory&>(memory);
+    Ref<Dataset> dataset;
+    assert_true(
+        Dataset::create_from_callback(memory, 1, gated_element, &closed[i], gate_release, options, &dataset)
+            .ok());
+    assert_true(Iterator::create(*dataset, &blocked[i]).ok());
+  }
+  Gate gate;
+  gate.memory = &static_cast<Memory&>(memory);
+  gate.open = true;
+  {
+    Ref<Dataset> dataset;
+    assert_true(
+        Dataset::create_from_callback(memory, 1, gated_element, &gate, gate_release, options, &dataset).ok());
+    Ref<Iterator> iterator;
+    assert_true(Iterator::create(*dataset, &iterator).ok());
+    for (int64_t i = 0; i < 100; ++i) {
+      ValueRef batch;
+      assert_true(iterator->next(&batch).ok());
+      assert_int_equal(static_cast<const int64_t*>(batch->tensor().data)[1], 2 * i + 1);
+    }
+  }
+  assert_true(gate.released);
+  for (Gate& other : closed) {
+    {
+      const std::lock_guard lock(other.mutex);
+      other.open = true;
+    }
+    other.opened.notify_all();
+  }
+  for (int i = 0; i < kBlocked; ++i) {
+    blocked[i] = {};
+    assert_true(closed[i].released);
+  }
+}
+
+// An iterator that ends while its batch is being made waits for the callback, and nothing is called after.
+void ending_waits_for_the_batch_being_made(void**) {
+  MemoryFixture memory;
+  Gate gate;
+  gate.memory = &static_cast<Memory&>(memory);
+  Ref<Iterator> iterator;
+  {
+    Ref<Dataset> dataset;
+    const DatasetOptions options{.global_batch_size = 1, .prefetch = 4};
+    assert_true(
+        Dataset::create_from_callback(memory, 3, gated_element, &gate, gate_release, options, &dataset).ok());
+    assert_true(Iterator::create(*dataset, &iterator).ok());
+  }
+  {
+    std::unique_lock lock(gate.mutex);
+    gate.opened.wait(lock, [&] { return gate.calls == 1; });  // a worker is inside
+    gate.open = true;
+  }
+  gate.opened.notify_all();
+  iterator = {};
+  assert_true(gate.released);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(parts_are_consecutive_pieces),
+      cmocka_unit_test(parts_of_the_documented_cases),
+      cmocka_unit_test(parts_of_the_largest_batches_do_not_overflow),
+      cmocka_unit_test(shuffle_known_answers),
+      cmocka_unit_test(shuffle_is_a_permutation_whatever_the_batch_size),
+      cmocka_unit_test(shuffle_differs_by_seed_pass_and_length),
+      cmocka_unit_test(shuffle_is_not_biased),
+      cmocka_unit_test(bounded_draws_reach_every_value),
+      cmocka_unit_test(each_replicas_rows_have_aligned_memory_of_their_own),
+      cmocka_unit_test(a_pass_waits_for_no_worker),
+      cmocka_unit_test(ending_waits_for_the_batch_being_made),
+  };
+  return cmocka_run_group_tests_name("input", tests, nullptr, nullptr);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every single allocation of merging, reducing and assigning is refused in turn: each refusal comes out as
+// std::bad_alloc (at the C ABI: RESOURCE_EXHAUSTED), leaks nothing, and changes nothing that was given.
+#include <array>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/cross_device/reduce.hpp"
+#include "core/cross_device/update.hpp"
+#include "core/value/dlpack.hpp"
+#include "tests/unit/counting_memory.hpp"
+
+// Last: its macro fail() would hide dist::fail().
+#include <setjmp.h>
+#include <stdarg.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+namespace dist {
+namespace {
+
+constexpr int32_t kReplicas = 3;
+
+class Fixture {
+ public:
+  Fixture() : arena_(*memory_, 2) {}
+  Memory& memory() { return *memory_; }
+  CrossReplica context() { return {&*memory_, kReplicas, &arena_}; }
+
+  ValueRef tensor(dist_dtype dtype, std::vector<int64_t> shape, bool gaps = false) {
+    static const std::array<std::byte, 4096> kZeros{};
+    std::vector<int64_t> strides(shape.size(), 1);  // all rows lie on top of each other
+    const dist_tensor view{const_cast<std::byte*>(kZeros.data()), dtype, static_cast<int32_t>(shape.size()),
+                           shape.data(), gaps ? strides.data() : nullptr};
+    ValueRef value;
+    if (gaps) {
+      assert_true(Value::wrap_tensor(memory(), view, nullptr, nullptr, &value).ok());
+    } else {
+      assert_true(Value::copy_tensor(memory(), view, &value).ok());
+    }
+    return value;
+  }
+  ValueRef of(int32_t kind, const std::vector<ValueRef>& items) {
+    std::vector<Value*> pointers;
+    for (const ValueRef& item : items) pointers.push_back(item.get());
+    ValueRef value;
+    assert_true(Value::create(memory(), kind, pointers, &value).ok());
+    return value;
+  }
+  ValueRef spread(dist_dtype dtype, const std::vector<int64_t>& shape, bool gaps = false) {
+    std::vector<ValueRef> items;
+    for (int32_t r = 0; r < kReplicas; ++r) items.push_back(tensor(dtype, shape, gaps));
+    return of(DIST_VALUE_PER_REPLICA, items);
+  }
+
+  // Runs body, which must succeed, with one more allocation granted each time.
+  template <class Body>
+  void refuse_each(const Body& body) {
+    assert_true(body().ok());  // what is made once and kept (oneTBB's arena) is there now
+    const std::size_t before = memory_.live();
+    int refusals = 0;
+    for (long k = 0;; ++k) {
+      memory_.refuse(k);
+      bool thrown = false;
+      try {
+        const Status status = body();
+        assert_true(status.ok());
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
+      memory_.refuse(-1);
+      assert_int_equal(memory_.live(), before);
+      assert_int_equal(memory_.refused(), thrown);
+      if (!thrown) break;
+      ++refusals;
+    }
+    assert_true(refusals > 0);
+    assert_int_equal(memory_.mistakes(), 0);
+  }
+
+ private:
+  CountingMemory memory_;
+  Arena arena_;
+};
+
+void merging(void**) {
+  Fixture f;
+  std::vector<ValueRef> results;
+  std::vector<Value*> pointers;
+  const char* const keys[] = {"one", "a key that is too long to be kept inside a string object"};
+  for (int32_t r = 0; r < kReplicas; ++r) {
+    const ValueRef list = f.of(DIST_VALUE_LIST, {f.tensor(DIST_F32, {2}), f.tensor(DIST_I8, {})});
+    Value* const items[] = {list.get(), list->items()[0].get()};
+    ValueRef dict;
+    assert_true(Value::create_dict(f.memory(), keys, items, &dict).ok());
+    results.push_back(dict);
+    pointers.push_back(dict.get());
+  }
+  f.refuse_each([&] {
+    ValueRef out;
+    return merge(f.memory(), pointers, "result", &out);
+  });
+  ValueRef merged;
+  assert_true(merge(f.memory(), pointers, "result", &merged).ok());
+  f.refuse_each([&] {
+    ValueRef out;
+    return component_of(f.memory(), merged.get(), 1, &out);
+  });
+}
+
+void reducing(void**) {
+  Fixture f;
+  const ValueRef inside_out =
+      f.of(DIST_VALUE_PER_REPLICA, {f.of(DIST_VALUE_LIST, {f.tensor(DIST_F64, {3})}),
+                                    f.of(DIST_VALUE_LIST, {f.tensor(DIST_F64, {3})}),
+                                    f.of(DIST_VALUE_LIST, {f.tensor(DIST_F64, {3})})});
+  const ValueRef nest =
+      f.of(DIST_VALUE_LIST, {f.spread(DIST_F32, {4}), f.spread(DIST_BF16, {2, 3}, true), inside_out});
+  f.refuse_each([&] {
+    ValueRef out;
+    return reduce(f.context(), DIST_REDUCE_MEAN, *nest, nullptr, 0, &out);
+  });
+  const int32_t axis = 0;
+  f.refuse_each([&] {
+    ValueRef out;
+    return reduce(f.context(), DIST_REDUCE_SUM, *nest, &axis, 1, &out);
+  });
+  // Large enough for oneTBB.
+  const int64_t n = 1 << 10;
+  const ValueRef large = f.spread(DIST_I8, {n, n}, true);
+  f.refuse_each([&] {
+    ValueRef out;
+    return reduce(f.context(), DIST_REDUCE_SUM, *large, nullptr, 0, &out);
+  });
+}
+
+void reducing_batches(void**) {
+  Fixture f;
+  const ValueRef a = f.spread(DIST_F32, {4});
+  const ValueRef b = f.spread(DIST_F16, {5}, true);
+  const ValueRef c = f.tensor(DIST_I64, {});
+  Value* const values[] = {a.get(), b.get(), c.get()};
+  const Destination destinations[] = {{}, {nullptr, a.get(), nullptr}, {nullptr, nullptr, "replica:1"}};
+  f.refuse_each([&] {
+    ValueRef outs[3];
+    const auto nothing_written = [&] { return !outs[0] && !outs[1] && !outs[2]; };
+    try {
+      return batch_reduce_to(f.context(), DIST_REDUCE_SUM, values, destinations, outs);
+    } catch (const std::bad_alloc&) {
+      assert_true(nothing_written());
+      throw;
+    }
+  });
+}
+
+dist_status touch(dist_tensor* copy, Value*, const void*) {
+  static_cast<float*>(copy->data)[0] += 1;
+  return DIST_OK;
+}
+
+void changing_variables(void**) {
+  Fixture f;
+  const ValueRef value = f.spread(DIST_F32, {4});
+  const ValueRef args = f.of(DIST_VALUE_LIST, {value, f.spread(DIST_I32, {})});
+  f.refuse_each([&] {
+    Ref<Variable> made;
+    return Variable::create(f.memory(), kReplicas, value->items()[0]->tensor(), DIST_AGGREGATION_SUM,
+                            "a name that is too long to be kept inside a string object", &made);
+  });
+  Ref<Variable> variable;
+  assert_true(Variable::create(f.memory(), kReplicas, value->items()[0]->tensor(), DIST_AGGREGATION_SUM,
+                               nullptr, &variable)
+                  .ok());
+  f.refuse_each([&] { return update(f.context(), *variable, {touch, nullptr}, args.get()); });
+  f.refuse_each([&] { return assign(f.context(), *variable, DIST_ASSIGN_ADD, *value); });
+  const ValueRef handle = Value::of_variable(*variable);
+  f.refuse_each([&] {
+    ValueRef list;
+    return local_results(f.context(), *handle, &list);
+  });
+  f.refuse_each([&] {
+    DLManagedTensor* managed = nullptr;
+    DIST_TRY(to_dlpack(*handle, &managed));
+    ValueRef back;
+    try {
+      return from_dlpack(f.memory(), managed, &back);
+    } catch (const std::bad_alloc&) {
+      managed->deleter(managed);  // still ours
+      throw;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(merging),
+      cmocka_unit_test(reducing),
+      cmocka_unit_test(reducing_batches),
+      cmocka_unit_test(changing_variables),
+  };
+  return cmocka_run_group_tests_name("reduce_alloc", tests, nullptr, nullptr);
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values, merging and taking apart, variables and DLPack, on the core's own objects.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/value/dlpack.hpp"
+#include "core/value/value.hpp"
+#include "core/value/variable.hpp"
+#include "tests/unit/counting_memory.hpp"
+
+// Last: its macro fail() would hide dist::fail().
+#include <setjmp.h>
+#include <stdarg.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+namespace dist {
+namespace {
+
+ValueRef scalar(Memory& memory, float number) {
+  ValueRef value;
+  const dist_tensor tensor{&number, DIST_F32, 0, nullptr, nullptr};
+  assert_true(Value::copy_tensor(memory, tensor, &value).ok());
+  return value;
+}
+
+float number_of(const Value& value) {
+  float number;
+  std::memcpy(&number, value.tensor().data, sizeof number);
+  return number;
+}
+
+std::vector<Value*> pointers(const std::vector<ValueRef>& values) {
+  std::vector<Value*> all;
+  for (const ValueRef& value : values) all.push_back(value.get());
+  return all;
+}
+
+ValueRef make(Memory& memory, int32_t kind, const std::vector<ValueRef>& items) {
+  ValueRef value;
+  assert_true(Value::create(memory, kind, pointers(items), &value).ok());
+  return value;
+}
+
+ValueRef dict(Memory& memory, const std::vector<const char*>& keys, const std::vector<ValueRef>& items) {
+  ValueRef value;
+  assert_true(Value::create_dict(memory, keys, pointers(items), &value).ok());
+  return value;
+}
+
+void assert_fails(Status status, const char* message) {
+  assert_int_equal(status.code(), DIST_INVALID_ARGUMENT);
+  assert_string_equal(last_error().message, message);
+}
+
+void equal_structures_merge_leaf_by_leaf(void**) {
+  CountingMemory memory;
+  {
+    const ValueRef shared = scalar(*memory, 7);
+    std::vector<ValueRef> results;
+    for (int r = 0; r < 3; ++r) {
+      const ValueRef pair = make(*memory, DIST_VALUE_LIST, {scalar(*memory, static_cast<float>(r)), shared});
+      results.push_back(
+          dict(*memory, {"pair", "alone"}, {pair, scalar(*memory, static_cast<float>(10 * r))}));
+    }
+    ValueRef merged;
+    assert_true(merge(*memory, pointers(results), "result", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_DICT);
+    const Value* const pair = merged->find("pair");
+    assert_non_null(pair);
+    const Value& leaf = *pair->items()[0];
+    assert_int_equal(leaf.kind(), DIST_VALUE_PER_REPLICA);
+    for (std::size_t r = 0; r < 3; ++r) assert_true(number_of(*leaf.items()[r]) == static_cast<float>(r));
+    assert_ptr_equal(pair->items()[1].get(), shared.get());
+
+    // And back: every replica finds what it gave.
+    for (int r = 0; r < 3; ++r) {
+      ValueRef mine;
+      assert_true(component_of(*memory, merged.get(), r, &mine).ok());
+      assert_false(mine->holds_distributed());
+      assert_true(number_of(*mine->find("alone")) == static_cast<float>(10 * r));
+      assert_ptr_equal(mine->find("pair")->items()[0].get(),
+                       results[static_cast<std::size_t>(r)]->find("pair")->items()[0].get());
+    }
+  }
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
+void what_all_have_in_common_stays_itself(void**) {
+  CountingMemory memory;
+  {
+    const ValueRef one = scalar(*memory, 1);
+    ValueRef merged;
+    Value* const same[] = {one.get(), one.get(), one.get()};
+    assert_true(merge(*memory, same, "result", &merged).ok());
+    assert_ptr_equal(merged.get(), one.get());
+    Value* const none[] = {nullptr, nullptr};
+    assert_true(merge(*memory, none, "result", &merged).ok());
+    assert_null(merged.get());
+    Value* const single[] = {one.get()};
+    assert_true(merge(*memory, single, "result", &merged).ok());
+    assert_ptr_equal(merged.get(), one.get());
+    // Equal numbers are not the same object.
+    const ValueRef other = scalar(*memory, 1);
+    Value* const equal[] = {one.get(), other.get()};
+    assert_true(merge(*memory, equal, "result", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
+    // Unless that is asked for: then leaves always become per-replica.
+    assert_true(merge_leaves(*memory, same, "value", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
+    // Two handles to one variable are the same.
+    Ref<Variable> variable;
+    assert_true(Variable::create(*memory, 2, one->tensor(), DIST_AGGREGATION_NONE, nullptr, &variable).ok());
+    const ValueRef handle = Value::of_variable(*variable);
+    const ValueRef again = Value::of_variable(*variable);
+    Value* const handles[] = {handle.get(), again.get()};
+    assert_true(merge(*memory, handles, "result", &merged).ok());
+    assert_ptr_equal(merged.get(), handle.get());
+  }
+  assert_int_equal(memory.live(), 0);
+}
+
+void different_structures_are_named_with_their_path(void**) {
+  CountingMemory memory;
+  const auto nest = [&](const ValueRef& leaf) {
+    return dict(*memory, {"loss"}, {make(*memory, DIST_VALUE_LIST, {scalar(*memory, 0), leaf})});
+  };
+  const int64_t shape[] = {4};
+  float four[] = {1, 2, 3, 4};
+  ValueRef tensor;
+  assert_true(Value::copy_tensor(*memory, {four, DIST_F32, 1, shape, nullptr}, &tensor).ok());
+  const ValueRef two = make(*memory, DIST_VALUE_LIST, {scalar(*memory, 1), scalar(*memory, 2)});
+  const ValueRef good = nest(two);
+  const ValueRef bad = nest(tensor);
+  ValueRef out;
+  const ValueRef other = nest(two);
+  Value* const results[] = {good.get(), other.get(), good.get(), bad.get()};
+  assert_fails(
+      merge(*memory, results, "result", &out),
+      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; results of one structure "
+      "can be merged");
+  const ValueRef three = make(*memory, DIST_VALUE_LIST, {tensor, tensor, tensor});
+  Value* const lengths[] = {two.get(), three.get()};
+  assert_fails(
+      merge(*memory, lengths, "result", &out),
+      "result: replica 0 gave a list of 2, replica 1 a list of 3; results of one structure can be merged");
+  const ValueRef ab = dict(*memory, {"a", "b"}, {tensor, tensor});
+  const ValueRef ac = dict(*memory, {"c", "a"}, {tensor, tensor});
+  Value* const keys[] = {ab.get(), ac.get()};
+  assert_fails(merge(*memory, keys, "result", &out),
+               "result: replica 0 gave the key \"b\", replica 1 did not; all give the same keys");
+  Value* const keys_reversed[] = {ac.get(), ab.get()};
+  assert_fails(merge(*memory, keys_reversed, "result", &out),
+               "result: replica 1 gave the key \"b\", replica 0 did not; all give the same keys");
+  Value* const missing[] = {nullptr, tensor.get()};
+  assert_fails(
+      merge(*memory, missing, "result", &out),
+      "result: replica 0 gave nothing, replica 1 a tensor f32[4]; results of one structure can be merged");
+  const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {tensor, tensor});
+  Value* const nested[] = {tensor.get(), spread.get()};
+  assert_fails(
+      merge(*memory, nested, "result", &out),
+      "result: replica 1 gave a per-replica value: a replica gives its own part only, or all give the same "
+      "object");
+  assert_null(out.get());
+}
+
+void lists_nest_sixty_four_deep(void**) {
+  CountingMemory memory;
+  {
+    ValueRef nest = scalar(*memory, 1);
+    for (int depth = 1; depth <= kMaxNesting; ++depth) {
+      nest = make(*memory, DIST_VALUE_LIST, {nest});
+      assert_int_equal(nest->depth(), depth);
+    }
+    ValueRef deeper;
+    Value* const item[] = {nest.get()};
+    assert_fails(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
+                 "a list nested 65 deep: lists and dictionaries may stand in each other 64 deep");
+    // What is as deep as can be can still be one replica's.
+    const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {nest, nest});
+    assert_int_equal(spread->depth(), kMaxNesting);
+    ValueRef merged;
+    Value* const results[] = {nest.get(), spread->items()[1].get()};
+    assert_true(merge_leaves(*memory, results, "value", &merged).ok());
+    assert_int_equal(merged->depth(), kMaxNesting);
+  }
+  assert_int_equal(memory.live(), 0);
+}
+
+void long_lists_merge(void**) {
+  constexpr std::size_t kItems = 100000;
+  CountingMemory memory;
+  {
+    std::vector<ValueRef> results;
+    for (int r = 0; r < 2; ++r) {
+      std::vector<ValueRef> items;
+      items.reserve(kItems);
+      for (std::size_t i = 0; i < kItems; ++i) items.push_back(scalar(*memory, static_cast<float>(i)));
+      results.push_back(make(*memory, DIST_VALUE_LIST, items));
+    }
+    ValueRef merged;
+    assert_true(merge(*memory, pointers(results), "result", &merged).ok());
+    assert_int_equal(merged->items().size(), kItems);
+    assert_ptr_equal(merged->items()[kItems - 1]->items()[1].get(), results[1]->items()[kItems - 1].get());
+  }
+  assert_int_equal(memory.live(), 0);
+}
+
+void components_are_found_and_counted(void**) {
+  CountingMemory memory;
+  const ValueRef plain = make(*memory, DIST_VALUE_LIST, {scalar(*memory, 1)});
+  ValueRef out;
+  assert_true(component_of(*memory, plain.get(), 5, &out).ok());
+  assert_ptr_equal(out.get(), plain.get());
+  assert_true(component_of(*memory, nullptr, 0, &out).ok());
+  assert_null(out.get());
+  const ValueRef spread = make(*memory, DIST_VALUE_MIRRORED, {scalar(*memory, 1), scalar(*memory, 2)});
+  const ValueRef list = make(*memory, DIST_VALUE_LIST, {plain, spread});
+  assert_true(component_of(*memory, list.get(), 1, &out).ok());
+  assert_ptr_equal(out->items()[0].get(), plain.get());
+  assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
+  assert_fails(component_of(*memory, list.get(), 2, &out),
+               "a mirrored value has 2 components, none for replica 2: it was made for another strategy");
+}
+
+// Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
+void assignments_change_one_copy(void**) {
+  CountingMemory memory;
+  const int64_t shape[] = {2, 3};
+  const int32_t start[] = {1, 2, 3, 4, 5, INT32_MIN};
+  const int32_t columns[] = {10, 40, 20, 50, 30, 1};  // [3, 2], read as its transpose
+  const int64_t transposed[] = {1, 2};
+  const dist_tensor initial{const_cast<int32_t*>(start), DIST_I32, 2, shape, nullptr};
+  const dist_tensor value{const_cast<int32_t*>(columns), DIST_I32, 2, shape, transposed};
+  Ref<Variable> variable;
+  assert_true(Variable::create(*memory, 3, initial, DIST_AGGREGATION_SUM, "v", &variable).ok());
+  assert_string_equal(variable->name(), "v");
+  assert_true(variable->check_assign(DIST_ASSIGN_SUB, value, "value").ok());
+  variable->assign(DIST_ASSIGN_SUB, 1, value);
+  const int32_t less[] = {-9, -18, -27, -36, -45, INT32_MAX};  // wraps
+  assert_memory_equal(variable->component(1).data, less, sizeof less);
+  variable->assign(DIST_ASSIGN_ADD, 1, value);
+  assert_memory_equal(variable->component(1).data, start, sizeof start);
+  variable->assign(DIST_ASSIGN, 2, value);
+  const int32_t dense[] = {10, 20, 30, 40, 50, 1};
+  assert_memory_equal(variable->component(2).data, dense, sizeof dense);
+  assert_memory_equal(variable->component(0).data, start, sizeof start);
+  variable->assign(DIST_ASSIGN_ADD, 2, variable->component(2));
+  const int32_t twice[] = {20, 40, 60, 80, 100, 2};
+  assert_memory_equal(variable->component(2).data, twice, sizeof twice);
+  for (int32_t r = 0; r < 3; ++r)
+    assert_int_equal(reinterpret_cast<uintptr_t>(variable->component(r).data) % 64, 0);
+  const int64_t other_shape[] = {3, 2};
+  assert_fails(variable->check_assign(
+                   DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
+               "variable \"v\" is i32[2, 3], value is i32[3, 2]; dtype and shape must be equal");
+  assert_fails(variable->check_assign(7, initial, "value"),
+               "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
+}
+
+// Subtraction is made of negation and addition: all floating dtypes, more than one block of it.
+template <class Bits>
+void check_subtraction(dist_dtype dtype, Bits one, Bits three, Bits minus_two) {
+  CountingMemory memory;
+  constexpr std::size_t kCount = 3000;
+  std::vector<Bits> ones(kCount, one);
+  std::vector<Bits> threes(kCount, three);
+  const int64_t shape[] = {kCount};
+  Ref<Variable> variable;
+  assert_true(Variable::create(*memory, 1, {ones.data(), dtype, 1, shape, nullptr}, DIST_AGGREGATION_MEAN,
+                               nullptr, &variable)
+                  .ok());
+  variable->assign(DIST_ASSIGN_SUB, 0, {threes.data(), dtype, 1, shape, nullptr});
+  const std::vector<Bits> wanted(kCount, minus_two);
+  assert_memory_equal(variable->component(0).data, wanted.data(), kCount * sizeof(Bits));
+}
+
+void subtraction_is_exact_in_every_floating_dtype(void**) {
+  check_subtraction<uint16_t>(DIST_F16, 0x3C00, 0x4200, 0xC000);
+  check_subtraction<uint16_t>(DIST_BF16, 0x3F80, 0x4040, 0xC000);
+  check_subtraction<float>(DIST_F32, 1, 3, -2);
+  check_subtraction<double>(DIST_F64, 1, 3, -2);
+  check_subtraction<uint64_t>(DIST_COMPLEX64, 0x3F8000003F800000u, 0x4040000040400000u, 0xC0000000C0000000u);
+}
+
+void variables_refuse_what_they_cannot_do(void**) {
+  CountingMemory memory;
+  int32_t number = 1;
+  const dist_tensor tensor{&number, DIST_I32, 0, nullptr, nullptr};
+  Ref<Variable> variable;
+  assert_fails(
+      Variable::create(*memory, 2, tensor, DIST_AGGREGATION_MEAN, "count", &variable),
+      "variable \"count\": MEAN of i32 is no i32; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA");
+  assert_fails(Variable::create(*memory, 2, tensor, 4, "count", &variable),
+               "variable \"count\": aggregation 4 is none of DIST_AGGREGATION_...");
+  assert_int_equal(memory.live(), 0);
+}
+
+int deleted = 0;
+void count_deletion(DLManagedTensor*) {
+  ++deleted;
+}
+
+void dlpack_tensors_come_in_and_go_out(void**) {
+  CountingMemory memory;
+  {
+    float data[] = {0, 1, 2, 3, 4, 5, 6};
+    int64_t shape[] = {3, 2};
+    int64_t strides[] = {1, 3};
+    DLManagedTensor managed{
+        {data, {1, 0}, 2, {2, 32, 1}, shape, strides, sizeof(float)}, nullptr, count_deletion};
+    deleted = 0;
+    ValueRef value;
+    assert_true(from_dlpack(*memory, &managed, &value).ok());
+    assert_ptr_equal(value->tensor().data, data + 1);
+    assert_int_equal(value->tensor().strides[1], 3);
+    DLManagedTensor* out = nullptr;
+    assert_true(to_dlpack(*value, &out).ok());
+    value = ValueRef();
+    assert_int_equal(deleted, 0);  // `out` holds it
+    assert_ptr_equal(out->dl_tensor.data, data + 1);
+    assert_int_equal(out->dl_tensor.strides[0], 1);
+    assert_int_equal(out->dl_tensor.strides[1], 3);
+    out->deleter(out);
+    assert_int_equal(deleted, 1);
+
+    managed.dl_tensor.device.device_type = 2;
+    assert_int_equal(from_dlpack(*memory, &managed, &value).code(), DIST_UNIMPLEMENTED);
+    managed.dl_tensor.device.device_type = 1;
+    managed.dl_tensor.dtype.lanes = 4;
+    assert_int_equal(from_dlpack(*memory, &managed, &value).code(), DIST_UNIMPLEMENTED);
+    managed.dl_tensor.dtype.lanes = 1;
+    managed.dl_tensor.ndim = DIST_MAX_NDIM + 1;
+    assert_int_equal(from_dlpack(*memory, &managed, &value).code(), DIST_INVALID_ARGUMENT);
+    assert_int_equal(deleted, 1);  // a failure leaves the tensor to the caller
+
+    // The last reference to the memory itself may be the exported tensor's.
+    assert_true(to_dlpack(*scalar(*memory, 5), &out).ok());
+    assert_int_equal(out->dl_tensor.ndim, 0);
+    out->deleter(out);
+  }
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(equal_structures_merge_leaf_by_leaf),
+      cmocka_unit_test(what_all_have_in_common_stays_itself),
+      cmocka_unit_test(different_structures_are_named_with_their_path),
+      cmocka_unit_test(lists_nest_sixty_four_deep),
+      cmocka_unit_test(long_lists_merge),
+      cmocka_unit_test(components_are_found_and_counted),
+      cmocka_unit_test(assignments_change_one_copy),
+      cmocka_unit_test(subtraction_is_exact_in_every_floating_dtype),
+      cmocka_unit_test(variables_refuse_what_they_cannot_do),
+      cmocka_unit_test(dlpack_tensors_come_in_and_go_out),
+  };
+  return cmocka_run_group_tests_name("value", tests, nullptr, nullptr);
+}
