@@ -83,14 +83,20 @@ enum class reduce_op : int32_t {
   prod = DIST_REDUCE_PROD
 };
 
-// The dtype of a C++ element type.
+// C++ types that are a dtype: numbers and bool, not characters.
+template <class T>
+inline constexpr bool is_element = std::is_same_v<T, bool> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                   (std::is_integral_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, char> &&
+                                    !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> &&
+                                    !std::is_same_v<T, char32_t>);
+
 template <class T>
 constexpr dist_dtype dtype_of() {
+  static_assert(is_element<T>, "libdist has no dtype for this element type; make a tensor of a dist_tensor");
   if constexpr (std::is_same_v<T, bool>) return DIST_BOOL;
   else if constexpr (std::is_same_v<T, float>) return DIST_F32;
   else if constexpr (std::is_same_v<T, double>) return DIST_F64;
   else {
-    static_assert(std::is_integral_v<T>, "libdist has no dtype for this element type; give dist_tensor itself");
     constexpr bool is_signed = std::is_signed_v<T>;
     if constexpr (sizeof(T) == 1) return is_signed ? DIST_I8 : DIST_U8;
     else if constexpr (sizeof(T) == 2) return is_signed ? DIST_I16 : DIST_U16;
@@ -102,10 +108,10 @@ constexpr dist_dtype dtype_of() {
 // A view with a shape of its own, so that it can be made in one expression.
 class tensor {
  public:
-  template <class T>
+  template <class T, class = std::enable_if_t<is_element<std::remove_const_t<T>>>>
   tensor(T* data, std::initializer_list<int64_t> shape)
       : tensor(data, dtype_of<std::remove_const_t<T>>(), shape.begin(), shape.size()) {}
-  template <class T>
+  template <class T, class = std::enable_if_t<is_element<std::remove_const_t<T>>>>
   tensor(T* data, std::size_t elements)
       : tensor(data, {static_cast<int64_t>(elements)}) {}
   // A vector, array or span: one dimension.
