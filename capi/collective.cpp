@@ -20,6 +20,7 @@ dist_status collective(dist_replica* replica, const dist_collective_options* opt
     if (options == nullptr) return call(unwrap(replica).caller(nullptr, 0));
     dist_collective_options given;
     DIST_TRY(read_options(options, &given, "dist_collective_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_collective_options"));
     return call(unwrap(replica).caller(given.tag, given.timeout_ns));
   });
 }

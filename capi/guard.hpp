@@ -64,6 +64,11 @@ Status read_options(const Options* given, Options* known, const char* name) noex
   return given == nullptr ? kOk : read_options(given, known, sizeof(Options), name);
 }
 
+// Reserved fields are zero until a later version gives them a meaning.
+inline Status require_zero(int32_t reserved, const char* name) noexcept {
+  return reserved == 0 ? kOk : invalid_argument("%s.reserved is %d; it must be 0", name, reserved);
+}
+
 template <class Options>
 void init_options(Options* options, uint32_t struct_size_bytes) noexcept {
   if (options == nullptr || struct_size_bytes < sizeof(uint32_t)) return;

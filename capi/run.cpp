@@ -59,6 +59,7 @@ dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* us
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values"));
     dist_run_options given;
     DIST_TRY(read_options(options, &given, "dist_run_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_run_options"));
     if (given.timeout_ns < 0) return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;

@@ -16,6 +16,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(require(out_strategy, "dist_strategy_create", "out_strategy"));
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_strategy_options"));
     StrategyOptions wanted;
     wanted.kind = given.kind;
     wanted.num_replicas = given.num_replicas;

@@ -266,13 +266,7 @@ Status Group::finish(int me) noexcept {
   members_[me].done.publish(meeting, policy_);
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == me) continue;
-    const Word& word = members_[peer].done;
-    bool soon = false;
-    for (int i = 0; i < (policy_.crowded ? 1 : 256) && !soon; ++i) {
-      soon = word.value.load(std::memory_order_acquire) == meeting;
-      if (!soon) spin_pause();
-    }
-    if (!soon) await_done(me, peer);
+    if (!soon(members_[peer].done, meeting)) await_done(me, peer);
   }
   // Who gave up said so before it said that it was done.
   return poisoned() ? give_up(me) : kOk;

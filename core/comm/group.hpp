@@ -226,16 +226,17 @@ class Group {
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == me) continue;
       const Line& theirs = members_[peer].lines[meeting & 1];
-      if (!arrived_soon(theirs, meeting)) DIST_TRY(await_line(me, peer, timeout_ns));
+      if (!soon(theirs.meeting, meeting)) DIST_TRY(await_line(me, peer, timeout_ns));
       if (theirs.signature != signature) return disagree(me);
     }
     return kOk;
   }
 
-  // A first, short look that knows no clock: what the steady path needs.
-  static bool arrived_soon(const Line& line, uint32_t meeting) noexcept {
-    for (int i = 0; i < 256; ++i) {
-      if (line.meeting.value.load(std::memory_order_acquire) == meeting) return true;
+  // A first, short look that knows no clock: all that the steady path needs. Longer ones begin to yield.
+  bool soon(const Word& word, uint32_t meeting) const noexcept {
+    const int looks = policy_.crowded ? 1 : 64;
+    for (int i = 0; i < looks; ++i) {
+      if (word.value.load(std::memory_order_acquire) == meeting) return true;
       spin_pause();
     }
     return false;

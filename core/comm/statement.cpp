@@ -190,15 +190,16 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   copy_text(error.hint, "look at what that replica does before this call, or give a longer timeout_ns");
 }
 
-// What the others, who did arrive, came for.
-const Statement* first_statement(const Evidence& evidence) noexcept {
-  const Statement* any = nullptr;
-  for (const Statement* statement : evidence.statements) {
-    if (statement == nullptr) continue;
-    if (!left(statement)) return statement;
-    any = statement;
+// What most of those that did arrive came for; where all have left, that.
+const Statement* meeting_of(const Evidence& evidence) noexcept {
+  std::size_t followers = 0;
+  if (const int best = majority_of(evidence.statements, &followers); best >= 0) {
+    return evidence.statements[static_cast<std::size_t>(best)];
   }
-  return any;
+  for (const Statement* statement : evidence.statements) {
+    if (statement != nullptr) return statement;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -268,7 +269,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
   error.sequence = evidence.sequence;
   Text text(error.message);
-  if (const Statement* expected = first_statement(evidence)) {
+  if (const Statement* expected = meeting_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
     describe(*expected, error.expected, sizeof error.expected);
     copy_text(error.tag, expected->tag);

@@ -292,10 +292,12 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * dist_value, that value as it is; otherwise one per-replica value. One replica: its result as it is.
  *
  * Context  Strategy, as dist_run().
- * Blocks   Until every replica's function has returned. options->timeout_ns cancels the run when it is over:
- *          replicas in collectives return at once, others when their function does.
+ * Blocks   Until every replica's function has returned, or options->timeout_ns is over. Then replicas in
+ *          collectives return at once, and the call returns (where the caller is replica 0: when its own function
+ *          does); the strategy refuses runs until those still inside are out.
  * Owns     args and kwargs (both may be NULL) are borrowed. *out_result is the caller's: dist_value_release();
- *          NULL if no replica gave a result. out_result may be NULL: results are dropped.
+ *          NULL if no replica gave a result. out_result may be NULL: results are dropped. After a deadline fn and
+ *          user_data are in use until those still inside are out.
  * Errors   As dist_run(), and
  *          INVALID_ARGUMENT   args is no list or kwargs no dictionary; the results differ in structure (the
  *                             message has the path), or only some replicas gave one.
@@ -836,7 +838,8 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
  *     with axes:   out[..] = fold over r of (fold over the axes of value[r]);  MEAN divides by the number of
  *                  elements along the axes over all replicas
  *
- * A mirrored value: MEAN gives its component, SUM is an error, as in TensorFlow.
+ * A mirrored value: MEAN gives its component, SUM is an error, as in TensorFlow. A value that is not distributed:
+ * MEAN gives it back, SUM is an error; with axes it counts as given to every replica. One replica: as it is.
  *
  * Shape    Without axes all components have one shape. With axes sizes may differ along those axes only; an
  *          axis counts from the end where it is negative. op is SUM or MEAN.
@@ -845,8 +848,8 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until it is done (oneTBB shares the work).
  * Owns     *out_value is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT     NULL, op, a value that is not distributed, shapes or dtypes that differ, an axis
- *                               out of range or twice.
+ * Errors   INVALID_ARGUMENT     NULL, op, SUM of a value that is not distributed, shapes or dtypes that differ, an
+ *                               axis out of range or twice.
  *          FAILED_PRECONDITION  inside a replica function: use dist_all_reduce() or dist_merge_call().
  *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
@@ -916,7 +919,8 @@ DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_va
                                                 dist_update_fn fn, void *user_data, dist_value *args);
 
 /**
- * A list of a value's components in this process, in replica order; of any other value a list of itself.
+ * A list of a value's components in this process, in replica order; of a variable its copies; of any other value
+ * a list of itself.
  *
  * Context  Strategy, concurrent.
  * Blocks   Never.

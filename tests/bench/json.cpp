@@ -120,8 +120,10 @@ bool write_json(const std::string& path, const Settings& settings, const std::ve
     comma = ",";
   }
   const Tally sum = tally(rows);
-  std::fprintf(f, "\n  },\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d},\n  \"rows\": [\n",
-               sum.met, sum.level, sum.missed);
+  std::fprintf(f,
+               "\n  },\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
+               "%d},\n  \"rows\": [\n",
+               sum.met, sum.level, sum.missed, sum.missed_disturbed);
   for (size_t i = 0; i < rows.size(); ++i) {
     write_row(f, rows[i]);
     std::fprintf(f, "%s\n", i + 1 < rows.size() ? "," : "");

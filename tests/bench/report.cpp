@@ -62,6 +62,7 @@ Tally tally(const std::vector<RowResult>& rows) {
       sum.met += c.floor == Verdict::kMet;
       sum.level += c.floor == Verdict::kLevel;
       sum.missed += c.floor == Verdict::kMissed;
+      sum.missed_disturbed += c.floor == Verdict::kMissed && row.others_cpu > kDisturbed;
       sum.goals += c.goal != Verdict::kNone;
       sum.goals_met += c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
     }
@@ -95,8 +96,10 @@ void print_tail(const Tally& tally, const Settings& settings) {
     std::printf("\nResults are right. A quick run is too short to judge floors.\n");
     return;
   }
-  std::printf("\nFloors: %d met, %d level, %d missed. Goals: %d of %d met or level.\n", tally.met,
-              tally.level, tally.missed, tally.goals_met, tally.goals);
+  std::printf(
+      "\nFloors: %d met, %d level, %d missed (%d of these while other programs ran). Goals: %d of %d met or "
+      "level.\n",
+      tally.met, tally.level, tally.missed, tally.missed_disturbed, tally.goals_met, tally.goals);
 }
 
 }  // namespace bench

@@ -14,6 +14,7 @@ namespace bench {
 // How many comparisons had a target, and how they came out.
 struct Tally {
   int met = 0, level = 0, missed = 0;  // floors
+  int missed_disturbed = 0;            // of the missed, while other programs ran
   int goals_met = 0, goals = 0;
 };
 Tally tally(const std::vector<RowResult>& rows);

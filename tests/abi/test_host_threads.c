@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Section 4, threads of the host as replicas: entering, leaving, and what goes wrong between the two.
+ */
+#include "common.h"
+
+static void entering_and_leaving_alone(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_HOST);
+  for (int i = 0; i < 10; i++) {
+    dist_replica *replica = NULL;
+    assert_ok(dist_replica_enter(strategy, 0, &replica));
+    assert_int_equal(dist_replica_id(replica), 0);
+    assert_ptr_equal(dist_replica_strategy(replica), strategy);
+    assert_ok(dist_barrier(replica, NULL));
+    assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
+    dist_replica *twice = NULL;
+    assert_fails(dist_replica_enter(strategy, 0, &twice), DIST_FAILED_PRECONDITION, "replica 0 already");
+    assert_null(twice);
+    assert_ok(dist_replica_leave(replica, DIST_OK));
+    assert_fails(dist_barrier(replica, NULL), DIST_FAILED_PRECONDITION, "is not running");
+    assert_int_equal(dist_replica_leave(replica, DIST_OK), DIST_FAILED_PRECONDITION);
+  }
+  dist_replica *replica = NULL;
+  assert_ok(dist_replica_enter(strategy, 0, &replica));
+  (void)dist_fail(DIST_NOT_FOUND, "no row 7");
+  assert_fails(dist_replica_leave(replica, DIST_NOT_FOUND), DIST_NOT_FOUND, "no row 7");
+  assert_fails(dist_replica_enter(strategy, 1, &replica), DIST_INVALID_ARGUMENT, "replica_id is 1");
+  assert_fails(dist_replica_enter(strategy, -1, &replica), DIST_INVALID_ARGUMENT, "replica_id is -1");
+  assert_fails(dist_replica_enter(strategy, 0, NULL), DIST_INVALID_ARGUMENT, "out_replica is NULL");
+  assert_fails(dist_replica_enter(NULL, 0, &replica), DIST_INVALID_ARGUMENT, "strategy is NULL");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- Any thread may be any replica, run after run ---- */
+
+enum { POOL = 4, ROUNDS = 100 };
+
+typedef struct pool {
+  dist_strategy *strategy;
+  atomic_int next; /* of POOL * ROUNDS pieces of work, in order: run = piece / POOL, replica = piece % POOL */
+  atomic_int failures;
+} pool;
+
+static void *take_pieces(void *argument) {
+  pool *p = argument;
+  for (int piece; (piece = atomic_fetch_add(&p->next, 1)) < POOL * ROUNDS;) {
+    dist_replica *replica = NULL;
+    dist_status status = dist_replica_enter(p->strategy, piece % POOL, &replica);
+    if (status == DIST_OK) status = dist_replica_leave(replica, healthy(replica, NULL));
+    atomic_fetch_add(&p->failures, status != DIST_OK);
+  }
+  return NULL;
+}
+
+static void threads_change_places(void **state) {
+  (void)state;
+  pool p = {.strategy = strategy_of(POOL, DIST_THREADS_HOST)};
+  pthread_t threads[POOL];
+  const int before = count_threads();
+  for (int i = 0; i < POOL; i++) assert_int_equal(pthread_create(&threads[i], NULL, take_pieces, &p), 0);
+  for (int i = 0; i < POOL; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(atomic_load(&p.failures), 0);
+  await_threads(before);
+  assert_ok(dist_strategy_destroy(p.strategy));
+}
+
+/* ---- Threads that end, or do what they must not ---- */
+
+static dist_status second_one_goes(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  if (dist_replica_id(replica) == 1) pthread_exit(NULL);
+  return dist_barrier(replica, NULL);
+}
+
+static void a_thread_ends_inside(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(3, DIST_THREADS_HOST);
+  for (int i = 0; i < 10; i++) {
+    report error;
+    assert_int_equal(run_on(DIST_THREADS_HOST, strategy, second_one_goes, NULL, &error), DIST_FAILED_PRECONDITION);
+    assert_has(error.message, "replica 1's thread ended inside its run");
+    assert_int_equal(error.replica, 1);
+    assert_healthy(DIST_THREADS_HOST, strategy);
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+typedef struct visit {
+  dist_strategy *strategy;
+  dist_replica *replica;
+  dist_status status;
+  report error;
+} visit;
+
+static void *enter_zero(void *argument) {
+  visit *v = argument;
+  v->status = dist_replica_enter(v->strategy, 0, &v->replica);
+  read_report(&v->error);
+  return NULL;
+}
+
+static void *leave_for_another(void *argument) {
+  visit *v = argument;
+  v->status = dist_replica_leave(v->replica, DIST_OK);
+  read_report(&v->error);
+  return NULL;
+}
+
+static void in_a_thread(void *(*main)(void *), visit *v) {
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, main, v), 0);
+  pthread_join(thread, NULL);
+}
+
+static void one_thread_a_replica(void **state) {
+  (void)state;
+  visit v = {.strategy = strategy_of(1, DIST_THREADS_HOST)};
+  dist_replica *mine = NULL;
+  assert_ok(dist_replica_enter(v.strategy, 0, &mine));
+  in_a_thread(enter_zero, &v);
+  assert_int_equal(v.status, DIST_FAILED_PRECONDITION);
+  assert_has(v.error.message, "inside already");
+  v.replica = mine;
+  in_a_thread(leave_for_another, &v);
+  assert_int_equal(v.status, DIST_FAILED_PRECONDITION);
+  assert_has(v.error.message, "the thread that entered leaves");
+  assert_ok(dist_barrier(mine, NULL));
+  assert_ok(dist_replica_leave(mine, DIST_OK));
+  assert_ok(dist_strategy_destroy(v.strategy));
+}
+
+static void a_replica_never_comes(void **state) {
+  (void)state;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  options.threads = DIST_THREADS_HOST;
+  options.timeout_ns = 20000000;
+  dist_strategy *strategy = strategy_with(options);
+  dist_replica *replica = NULL;
+  assert_ok(dist_replica_enter(strategy, 0, &replica));
+  assert_fails(dist_barrier(replica, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
+  assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED, "replicas 1 have not left");
+  assert_fails(dist_replica_enter(strategy, 0, &replica), DIST_DEADLINE_EXCEEDED, "replicas 1 have not left");
+  /* Nobody is inside: the strategy may end, though the run never will. */
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+typedef struct waiter {
+  dist_strategy *strategy;
+  atomic_int about_to_leave;
+  dist_status status;
+} waiter;
+
+static void *leave_early(void *argument) {
+  waiter *w = argument;
+  dist_replica *replica = NULL;
+  w->status = dist_replica_enter(w->strategy, 0, &replica);
+  if (w->status != DIST_OK) return NULL;
+  atomic_store(&w->about_to_leave, 1);
+  w->status = dist_replica_leave(replica, DIST_OK);
+  return NULL;
+}
+
+/* Who has left waits for the others, inside the library: the strategy must not end under it. */
+static void destroy_beside_one_that_leaves(void **state) {
+  (void)state;
+  waiter w = {.strategy = strategy_of(2, DIST_THREADS_HOST), .status = DIST_INTERNAL};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, leave_early, &w), 0);
+  while (!atomic_load(&w.about_to_leave)) sched_yield();
+  for (int i = 0; i < 1000; i++) {
+    assert_int_equal(dist_strategy_destroy(w.strategy), DIST_FAILED_PRECONDITION);
+    sched_yield();
+  }
+  dist_replica *replica = NULL;
+  assert_ok(dist_replica_enter(w.strategy, 1, &replica));
+  assert_ok(dist_replica_leave(replica, DIST_OK));
+  /* As soon as it is let, though the thread may not have been seen to return. */
+  dist_status status;
+  while ((status = dist_strategy_destroy(w.strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
+  assert_int_equal(status, DIST_OK);
+  pthread_join(thread, NULL);
+  assert_int_equal(w.status, DIST_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(entering_and_leaving_alone), cmocka_unit_test(threads_change_places),
+      cmocka_unit_test(a_thread_ends_inside),       cmocka_unit_test(one_thread_a_replica),
+      cmocka_unit_test(a_replica_never_comes),      cmocka_unit_test(destroy_beside_one_that_leaves),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
