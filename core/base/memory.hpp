@@ -116,8 +116,8 @@ Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
     memory.deallocate(place, sizeof(T), alignof(T));
     throw;
   }
-  object->bytes_ = sizeof(T);
-  object->align_ = alignof(T);
+  object->Counted::bytes_ = sizeof(T);
+  object->Counted::align_ = alignof(T);
   return Ref<T>::adopt(object);
 }
 

@@ -4,10 +4,10 @@
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-#include <oneapi/tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 #include "core/base/os/thread.hpp"
 
@@ -15,28 +15,23 @@ namespace dist {
 namespace {
 
 // oneTBB's workers get name and signal mask from whichever thread happens to start them.
-class Workers final : public tbb::task_scheduler_observer {
- public:
-  explicit Workers(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
-  ~Workers() override { observe(false); }
-  void on_scheduler_entry(bool is_worker) override {
-    if (!is_worker) return;
-    name_this_thread("dist-tbb");
-    block_async_signals();
-  }
-};
+void prepare_worker() noexcept {
+  thread_local bool prepared = false;
+  if (prepared) return;
+  prepared = true;
+  name_this_thread("dist-tbb");
+  block_async_signals();
+}
 
 }  // namespace
 
 class Arena::Started final : public Counted {
  public:
-  Started(Memory& memory, int max_threads)
-      : Counted(memory), arena_(max_threads), workers_((arena_.initialize(), arena_)) {}
+  Started(Memory& memory, int max_threads) : Counted(memory), arena_(max_threads) { arena_.initialize(); }
   tbb::task_arena& arena() noexcept { return arena_; }
 
  private:
   tbb::task_arena arena_;
-  Workers workers_;
 };
 
 Arena::Arena(Memory& memory, int max_threads) noexcept
@@ -53,14 +48,18 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
   }
   try {
     std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    const std::thread::id caller = std::this_thread::get_id();
     started_->arena().execute([&] {
       // Isolated: a part may take a host's lock (an update function), so no other loop's part may run inside
       // it.
       tbb::this_task_arena::isolate([&] {
         // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
         const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
-        tbb::parallel_for(
-            range, [&](const tbb::blocked_range<int64_t>& some) { part(some.begin(), some.end(), context); });
+        tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
+          // Isolation keeps other callers out: who is not this one is a worker.
+          if (std::this_thread::get_id() != caller) prepare_worker();
+          part(some.begin(), some.end(), context);
+        });
       });
     });
   } catch (const std::exception& error) {

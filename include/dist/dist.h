@@ -957,8 +957,10 @@ DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t 
  * Context  Strategy, concurrent.
  * Blocks   Never.
  * Owns     The data are copied. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT    NULL, n = 0, a scalar, first dimensions that differ, a batch size < 1.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Errors   INVALID_ARGUMENT     NULL, n = 0, a scalar, first dimensions that differ, a batch size < 0, or 0 where
+ *                               a row has no dimension to be split along.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strategy *strategy,
@@ -969,7 +971,7 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
 /**
  * Makes element `index` (0, 1, 2, ... in each pass) and hands it over: a tensor, or a list or dictionary of
  * tensors, with its reference. DIST_OUT_OF_RANGE ends the pass. Called from one thread at a time, maybe not
- * the caller's; must not call collectives.
+ * the caller's; must not call collectives and must not throw.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 
@@ -983,8 +985,9 @@ typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, v
  * Blocks   Never.
  * Owns     fn and user_data are used until the dataset and its iterators have ended; then release(user_data),
  *          unless release is NULL. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT    NULL; shuffle is set; a batch size < 0.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Errors   INVALID_ARGUMENT     NULL; shuffle is set; a batch size < 0.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strategy *strategy,
@@ -1010,7 +1013,7 @@ DIST_API void dist_dataset_destroy(dist_dataset *dataset);
  * Context  Strategy, concurrent.
  * Blocks   Never.
  * Owns     *out_iterator is the caller's: dist_iterator_destroy().
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset,
@@ -1027,6 +1030,7 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset,
  * Owns     *out_batch is the caller's: dist_value_release().
  * Errors   OUT_OF_RANGE      the pass is over; again on every further call.
  *          INVALID_ARGUMENT  NULL; elements of a batch differ; an element is a scalar that cannot be split.
+ *          FAILED_PRECONDITION  a forked child.
  *          any               what the source returned.
  * Since    0.1
  */

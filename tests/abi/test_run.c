@@ -57,7 +57,7 @@ static void signals_belong_to_the_host(void **state) {
     for (size_t k = 0; k < COUNT_OF(blocked); k++) assert_true(sigismember(&s.masks[i], blocked[k]));
   }
   pthread_sigmask(SIG_SETMASK, NULL, &after);
-  assert_memory_equal(&before, &after, sizeof before);
+  for (int k = 1; k <= SIGRTMAX; k++) assert_int_equal(sigismember(&before, k), sigismember(&after, k));
   assert_ok(dist_strategy_destroy(s.other));
 }
 
