@@ -98,7 +98,7 @@ Group::Wake Group::wait(int me, int peer, Word& word, int64_t timeout_ns, int64_
   if (start == kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
-  if (!spin_until(policy_, over)) {
+  if (!spin_until(policy_, over, peer >= 0 && same_cpu(me, peer))) {
     for (;;) {
       // A member that came meanwhile, or left, may have missed this one's line on its way.
       if (disagreement(me)) return Wake::kDisagreement;
@@ -254,7 +254,7 @@ void Group::await_done(int me, int peer) noexcept {
   const uint32_t meeting = members_[me].meeting;
   Word& word = members_[peer].done;
   const auto ready = [&] { return word.value.load(std::memory_order_acquire) == meeting; };
-  while (!spin_until(policy_, ready)) {
+  while (!spin_until(policy_, ready, same_cpu(me, peer))) {
     const uint32_t seen = word.value.load(std::memory_order_acquire);
     if (ready()) return;
     word.sleep(seen, -1, policy_, [&] { return word.value.load(std::memory_order_seq_cst) == meeting; });
@@ -266,7 +266,7 @@ Status Group::finish(int me) noexcept {
   members_[me].done.publish(meeting, policy_);
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == me) continue;
-    if (!soon(members_[peer].done, meeting)) await_done(me, peer);
+    if (!soon(me, peer, members_[peer].done)) await_done(me, peer);
   }
   // Who gave up said so before it said that it was done.
   return poisoned() ? give_up(me) : kOk;

@@ -50,10 +50,10 @@ struct Word {
   }
 };
 
-// Spins until done() or until policy.spin_ns is over. True: done.
+// Spins until done() or until policy.spin_ns is over. True: done. `generous`: gives the CPU away at every look.
 template <class Done>
-bool spin_until(const WaitPolicy& policy, Done&& done) noexcept {
-  const int pauses = policy.crowded ? 1 : 64;
+bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) noexcept {
+  const int pauses = policy.crowded || generous ? 1 : 64;
   const int64_t start = steady_now_ns();
   do {
     for (int i = 0; i < pauses; ++i) {

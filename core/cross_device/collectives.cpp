@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cross_device/collectives.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/cross_device/list.hpp"
@@ -178,7 +179,10 @@ Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype;
   }));
   seal(statement, caller.tag);
-  if (list.bytes() == 0) {
+  // What one replica has is its sum already; only bool may be written differently from how it is read.
+  const bool unchanged = caller.group.size() == 1 && list.in_place() &&
+                         std::none_of(in, in + n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; });
+  if (list.bytes() == 0 || unchanged) {
     list.publish(caller.group.outgoing(caller.me));
     return caller.group.arrive(caller.me, caller.timeout_ns);
   }

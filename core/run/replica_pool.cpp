@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <new>
 
 #include "core/base/os/cpus.hpp"
@@ -256,7 +257,8 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   }
   DIST_TRY(revive());
 
-  const int64_t deadline_ns = timeout_ns > 0 ? start + timeout_ns : 0;
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  const int64_t deadline_ns = timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
   group_.begin_run(deadline_ns);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);

@@ -108,6 +108,8 @@ double cgroup_cpu_quota(const char* root) noexcept {
   return least;
 }
 
+int current_cpu() noexcept { return sched_getcpu(); }
+
 int usable_cpus() noexcept {
   cpu_set_t set;
   int cpus = affinity_cpus(&set);

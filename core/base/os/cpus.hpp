@@ -10,6 +10,9 @@ namespace dist {
 // gives fewer CPUs' worth of time. At least 1.
 int usable_cpus() noexcept;
 
+// The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
+int current_cpu() noexcept;
+
 // CPUs of the affinity mask, by the system's numbers, one a physical core first, neighbours (package, NUMA node,
 // cache) next to each other. Writes at most `most`, returns how many.
 int cpus_by_core(int* out, int most) noexcept;
