@@ -158,12 +158,14 @@ class Group {
 
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
-  // Blocks of a meeting that whoever has time takes: 0, 1, 2, ... Member 0 arms them before it arrives.
+  // Blocks 0, 1, 2, ... of a member's part of the work, which others may take when they are done with theirs. Each
+  // member arms its own before it arrives.
   void arm_tickets(int me) noexcept {
-    tickets_[(members_[me].meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
+    Member& member = members_[me];
+    member.tickets[(member.meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
-  std::size_t take_ticket(int me) noexcept {
-    return tickets_[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
+  std::size_t take_ticket(int me, int owner) noexcept {
+    return members_[owner].tickets[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
   // All have come and agree, but this member sees that they must not go on: `why` becomes everyone's report.
@@ -200,17 +202,18 @@ class Group {
   static constexpr int64_t kNotYet = -1;
   enum class Wake { kReady, kPoisoned, kDeadline, kDisagreement };
 
+  struct alignas(kApart) Ticket {
+    std::atomic<std::size_t> next{0};
+  };
   struct alignas(kApart) Member {
     Line lines[2];
+    Ticket tickets[2];
     alignas(kApart) Word done;                         // the meeting whose buffers it has finished with
     alignas(kApart) std::atomic<uint32_t> entered{0};  // the meeting whose buffers it may be touching
     uint32_t meeting = 0;                              // its own; peers read lines
     int64_t arrived_ns = kNotYet;                      // when it began to wait in earnest
     Statement statements[2];
     ErrorRecord failure;  // why it left, where it failed
-  };
-  struct alignas(kApart) Ticket {
-    std::atomic<std::size_t> next{0};
   };
 
   void publish(int me) noexcept {
@@ -282,7 +285,6 @@ class Group {
   alignas(kApart) std::atomic<uint32_t> poison_{kHealthy};
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
   alignas(kApart) Word released_;                     // crowded: the latest meeting that came together
-  Ticket tickets_[2];
   ErrorRecord report_;
 };
 

@@ -6,7 +6,7 @@
 //        (one tensor)           phase, everyone reduces everything
 //     <= kAloneBytes            each reduces its part of all         "
 //     <= kStaticBytes           inputs and stores it to all outputs  each its part
-//     above                     the same, by blocks that whoever has time takes
+//     above                     the same, and who is done helps the others
 //
 // The fold is the same in all of them, so are the bits.
 #pragma once
