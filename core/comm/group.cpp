@@ -71,7 +71,7 @@ Status Group::await_line(int me, int peer, int64_t timeout_ns) noexcept {
 }
 
 Status Group::await_release(int me, int64_t timeout_ns) noexcept {
-  DIST_TRY(check_lines(me));
+  // The last to come compares all lines; before it sleeps, each member does.
   int64_t waited_ns = 0;
   const Wake wake = wait(me, -1, released_, timeout_ns, &waited_ns);
   return woken(me, wake, waited_ns);
@@ -213,10 +213,7 @@ Status Group::give_up(int me) noexcept {
   if (policy_.asymmetric) rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
     const Member& other = members_[peer];
-    while (other.entered.load(std::memory_order_seq_cst) == meeting &&
-           other.done.value.load(std::memory_order_acquire) != meeting) {
-      yield_this_thread();
-    }
+    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) yield_this_thread();
   }
   return fail(report_);
 }
@@ -252,12 +249,12 @@ void Group::wake_all() noexcept {
 
 void Group::await_done(int me, int peer) noexcept {
   const uint32_t meeting = members_[me].meeting;
-  Word& word = members_[peer].done;
-  const auto ready = [&] { return word.value.load(std::memory_order_acquire) == meeting; };
+  Member& other = members_[peer];
+  const auto ready = [&] { return other.is_done(meeting); };
   while (!spin_until(policy_, ready, same_cpu(me, peer))) {
-    const uint32_t seen = word.value.load(std::memory_order_acquire);
+    const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;
-    word.sleep(seen, -1, policy_, [&] { return word.value.load(std::memory_order_seq_cst) == meeting; });
+    other.done.sleep(seen, -1, policy_, ready);
   }
 }
 

@@ -85,6 +85,8 @@ class Group {
   int size() const noexcept { return size_; }
   bool crowded() const noexcept { return policy_.crowded; }
   const WaitPolicy& policy() const noexcept { return policy_; }
+  // How many of the members can run side by side.
+  int lanes() const noexcept { return policy_.lanes; }
 
   // Before a run, with no member inside: a clean group. `deadline_ns` of the host's clock, 0: none.
   void begin_run(int64_t deadline_ns) noexcept;
@@ -158,14 +160,14 @@ class Group {
 
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
-  // Blocks 0, 1, 2, ... of a member's part of the work, which others may take when they are done with theirs. Each
-  // member arms its own before it arrives.
+  // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k, before it
+  // arrives.
   void arm_tickets(int me) noexcept {
     Member& member = members_[me];
     member.tickets[(member.meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
-  std::size_t take_ticket(int me, int owner) noexcept {
-    return members_[owner].tickets[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
+  std::size_t take_ticket(int me, int part) noexcept {
+    return members_[part].tickets[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
   // All have come and agree, but this member sees that they must not go on: `why` becomes everyone's report.
@@ -214,6 +216,12 @@ class Group {
     int64_t arrived_ns = kNotYet;                      // when it began to wait in earnest
     Statement statements[2];
     ErrorRecord failure;  // why it left, where it failed
+
+    // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next meeting
+    // does not wait until all have seen that it was done with this one.
+    bool is_done(uint32_t at) const noexcept {
+      return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
+    }
   };
 
   void publish(int me) noexcept {

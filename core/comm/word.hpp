@@ -15,6 +15,7 @@ namespace dist {
 // How the members of one group wait.
 struct WaitPolicy {
   bool crowded = false;     // more threads than CPUs: give the CPU away instead of spinning
+  int lanes = 1;            // members that can run side by side
   bool asymmetric = false;  // core/base/os/barrier.hpp
   int64_t spin_ns = 60'000; // then sleep: longer than a late peer's usual delay, far shorter than a time slice
 };

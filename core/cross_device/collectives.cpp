@@ -26,6 +26,9 @@ class Reduction {
       : caller_(caller), list_(list), op_(op) {
     const std::size_t traffic = 2 * list.bytes() * static_cast<std::size_t>(caller.group.size());
     stream_ = !list.in_place() && traffic > caller.cache_bytes;
+    for (std::size_t t = 0; t < list.size(); ++t) {
+      units_ += units_of(elements_of(list.in()[t]) * dtype_size(list.in()[t].dtype));
+    }
   }
 
   // Reduces a range of units.
@@ -39,14 +42,8 @@ class Reduction {
         });
   }
 
-  // Units of the inputs: what for_pieces() walks.
-  std::size_t units() const noexcept {
-    std::size_t units = 0;
-    for (std::size_t t = 0; t < list_.size(); ++t) {
-      units += units_of(elements_of(list_.in()[t]) * dtype_size(list_.in()[t].dtype));
-    }
-    return units;
-  }
+  // Of the inputs, which for_pieces() walks: the outputs of a MEAN of integers have another size.
+  std::size_t units() const noexcept { return units_; }
 
  private:
   void piece(std::size_t t, std::size_t first, std::size_t count) const noexcept {
@@ -69,6 +66,7 @@ class Reduction {
   const TensorList& list_;
   const dist_reduce_op op_;
   bool stream_;
+  std::size_t units_ = 0;
 };
 
 // One tensor that fits the line: everyone reduces everything, into its own output.
@@ -105,22 +103,26 @@ Status reduce_inline(const Caller& caller, const TensorList& list, dist_reduce_o
   return shared ? group.finish(caller.me) : kOk;
 }
 
-// Blocks of one member's part that nobody has taken yet.
-void run_blocks(const Caller& caller, const Reduction& reduction, std::size_t units, int owner) noexcept {
+// Takes blocks of all parts, beginning with one of its own. There are as many parts as members can run side by side:
+// where CPUs are crowded, whoever runs goes on where the last one stopped.
+void run_blocks(const Caller& caller, const Reduction& reduction) noexcept {
   Group& group = caller.group;
-  const Range part = part_of(units, static_cast<std::size_t>(group.size()), static_cast<std::size_t>(owner));
-  const std::size_t blocks = (part.end - part.begin + kBlockUnits - 1) / kBlockUnits;
-  for (std::size_t b; (b = group.take_ticket(caller.me, owner)) < blocks && !group.poisoned();) {
-    const Range block = block_of(part.end - part.begin, kBlockUnits, b);
-    reduction.run({part.begin + block.begin, part.begin + block.end});
+  const auto lanes = static_cast<std::size_t>(group.lanes());
+  for (std::size_t turn = 0; turn < lanes; ++turn) {
+    const std::size_t lane = (static_cast<std::size_t>(caller.me) + turn) % lanes;
+    const Range part = part_of(reduction.units(), lanes, lane);
+    const std::size_t blocks = (part.end - part.begin + kBlockUnits - 1) / kBlockUnits;
+    for (std::size_t b; (b = group.take_ticket(caller.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
+      const Range block = block_of(part.end - part.begin, kBlockUnits, b);
+      reduction.run({part.begin + block.begin, part.begin + block.end});
+    }
   }
 }
 
 Status reduce_in_parts(const Caller& caller, const TensorList& list, dist_reduce_op op) noexcept {
   Group& group = caller.group;
   const Reduction reduction(caller, list, op);
-  const std::size_t units = reduction.units();
-  const bool shared = list.bytes() > kStaticBytes;
+  const bool shared = group.crowded() || list.bytes() > kStaticBytes;
   if (shared) group.arm_tickets(caller.me);
   DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
   if (group.enter(caller.me)) {
@@ -128,11 +130,10 @@ Status reduce_in_parts(const Caller& caller, const TensorList& list, dist_reduce
     if (list.overlaps_peers(caller, caller.me, &overlap)) return group.refuse(caller.me, overlap);
     const FpEnvironment environment;
     if (shared) {
-      for (int turn = 0; turn < group.size(); ++turn) {
-        run_blocks(caller, reduction, units, (caller.me + turn) % group.size());
-      }
+      run_blocks(caller, reduction);
     } else {
-      reduction.run(part_of(units, static_cast<std::size_t>(group.size()), static_cast<std::size_t>(caller.me)));
+      const auto size = static_cast<std::size_t>(group.size());
+      reduction.run(part_of(reduction.units(), size, static_cast<std::size_t>(caller.me)));
     }
   }
   return group.finish(caller.me);

@@ -55,6 +55,7 @@ Status Strategy::create(const StrategyOptions& options, Strategy** out) {
                                                              : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
   plan.timeout_ns = options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
   plan.policy.crowded = plan.num_replicas > plan.usable_cpus;
+  plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
   plan.policy.asymmetric = enable_asymmetric_barriers();
 
   auto memory = Ref<Memory>::adopt(Memory::create(options.allocator));
