@@ -101,7 +101,7 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
   free_buffers(j, replicas);
 }
 
-/* Elements around the sizes where the algorithm changes: a line's 104 bytes, 64 KiB, 1 MiB. */
+/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 64 KiB, 1 MiB. */
 static void every_op_and_dtype(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 7, 8};
@@ -110,7 +110,7 @@ static void every_op_and_dtype(void **state) {
     for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; op++) {
       for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; dtype++) {
         if (!allowed(op, dtype)) continue;
-        const int64_t line = (int64_t)(104 / size_of(dtype));
+        const int64_t line = (int64_t)(96 / size_of(dtype));
         const int64_t lengths[] = {0, 1, line - 1, line, line + 1, 1000};
         for (size_t l = 0; l < COUNT_OF(lengths); l++) {
           for (int variant = 0; variant < 3; variant++) {
@@ -129,7 +129,7 @@ static void every_op_and_dtype(void **state) {
 static void sizes_of_every_algorithm(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 8};
-  static const int64_t bytes[] = {100, 104, 108, 65532, 65536, 65540, 131072, 1048572, 1048576, 1048580, 3000000};
+  static const int64_t bytes[] = {92, 96, 100, 65532, 65536, 65540, 131072, 1048572, 1048576, 1048580, 3000000};
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
       dist_strategy *strategy = strategy_of(sizes[s], threads);
@@ -179,7 +179,7 @@ static void crowded_replicas(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
   dist_strategy *strategy = strategy_of(4, DIST_THREADS_CALLER);
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-  static const int64_t lengths[] = {0, 1, 26, 27, 1000, 16384, 16385, 300000};
+  static const int64_t lengths[] = {0, 1, 24, 25, 1000, 16384, 16385, 300000};
   for (size_t l = 0; l < COUNT_OF(lengths); l++) {
     for (int variant = 0; variant < 3; variant++) {
       job j = {.op = DIST_REDUCE_MEAN, .n = 1, .dtypes = {DIST_F32}, .lengths = {lengths[l]}};
@@ -195,7 +195,7 @@ static void the_hosts_floating_point_environment(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(4, DIST_THREADS_LIBRARY);
   static const dist_dtype dtypes[] = {DIST_F16, DIST_BF16, DIST_F32, DIST_F64, DIST_COMPLEX64};
-  static const int64_t lengths[] = {5, 26, 1000, 20000, 300000};
+  static const int64_t lengths[] = {5, 24, 1000, 20000, 300000};
   for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
     for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; op++) {
       for (size_t l = 0; allowed(op, dtypes[d]) && l < COUNT_OF(lengths); l++) {
@@ -306,7 +306,7 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
 static void overlapping_replicas(void **state) {
   (void)state;
   float *memory = malloc(3000000 * sizeof *memory);
-  static const int64_t lengths[] = {5, 26, 27, 10000, 20000, 300000};
+  static const int64_t lengths[] = {5, 24, 25, 10000, 20000, 300000};
   for (int32_t replicas = 2; replicas <= 4; replicas++) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (size_t l = 0; l < COUNT_OF(lengths); l++) {

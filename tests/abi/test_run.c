@@ -325,6 +325,74 @@ static void a_cancelled_run_is_cancelled_without_collectives(void **state) {
   }
 }
 
+/* ---- Deadlines ---- */
+
+typedef struct jumping_clock {
+  atomic_llong now_ns;
+  atomic_int looks;       /* at the clock, by the replica that waits */
+  atomic_int lines;       /* of the log */
+  char line[256];         /* the first */
+  atomic_int returned;
+  dist_status status;
+} jumping_clock;
+
+static _Thread_local int waits_in_a_collective = 0;
+
+static int64_t read_clock(void *user_data) {
+  jumping_clock *c = user_data;
+  if (waits_in_a_collective) atomic_fetch_add(&c->looks, 1);
+  return atomic_load(&c->now_ns);
+}
+
+static void take_line(void *user_data, int32_t level, const char *message) {
+  jumping_clock *c = user_data;
+  if (level == DIST_LOG_WARNING && atomic_load(&c->lines) == 0) snprintf(c->line, sizeof c->line, "%s", message);
+  atomic_fetch_add(&c->lines, 1);
+}
+
+static void jump(jumping_clock *c, int64_t seconds) {
+  const int looks = atomic_load(&c->looks);
+  while (atomic_load(&c->looks) < looks + 2) sched_yield();
+  atomic_fetch_add(&c->now_ns, seconds * 1000000000);
+}
+
+static dist_status wait_while_the_clock_jumps(dist_replica *replica, void *user_data) {
+  jumping_clock *c = user_data;
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.tag = "grads";
+  if (dist_replica_id(replica) == 0) {
+    waits_in_a_collective = 1;
+    c->status = dist_barrier(replica, &options);
+    waits_in_a_collective = 0;
+    atomic_store(&c->returned, 1);
+    return c->status;
+  }
+  jump(c, 95); /* the process was stopped: past several lines of the log at once */
+  jump(c, 500);
+  if (atomic_load(&c->returned)) return dist_fail(DIST_INTERNAL, "it did not wait for 600 s");
+  jump(c, 10);
+  while (!atomic_load(&c->returned)) sched_yield();
+  return dist_barrier(replica, &options);
+}
+
+static void a_clock_that_jumps(void **state) {
+  (void)state;
+  static jumping_clock c;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  options.clock = read_clock;
+  options.clock_user_data = &c;
+  options.log = take_line;
+  options.log_user_data = &c;
+  dist_strategy *strategy = strategy_with(options);
+  assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
+  assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
+  assert_in_range(atomic_load(&c.lines), 1, 3);
+  assert_has(c.line, "replica 0 is still waiting for replica 1 in barrier #1, tag grads");
+  assert_healthy(DIST_THREADS_CALLER, strategy);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Fork ---- */
 
 static int child_of_fork(dist_strategy *inherited) {
@@ -369,6 +437,7 @@ int main(void) {
       cmocka_unit_test(the_caller_ends_inside),
       cmocka_unit_test(cancel_from_another_thread),
       cmocka_unit_test(a_cancelled_run_is_cancelled_without_collectives),
+      cmocka_unit_test(a_clock_that_jumps),
       cmocka_unit_test(a_forked_child_gets_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static int reduced_as_folded(const program *p, uint64_t step, uint64_t t, dist_r
   const dist_dtype result = dtype_of_result(op, dtype);
   int same = 1;
   for (int64_t i = 0; i < length && same; i++) {
-    unsigned char expected[16];
+    unsigned char expected[16] = {0};
     fold_element(op, dtype, (const void *const *)in, (size_t)p->replicas, (size_t)i, expected);
     same = same_element(result, (const char *)out + (size_t)i * size_of(result), expected);
   }

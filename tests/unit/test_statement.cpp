@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/comm/statement: the verdict on a collective that did not come together, as a pure function.
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/comm/statement.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail()
+
+namespace dist {
+namespace {
+
+Statement all_reduce(int64_t length, const char* tag) {
+  Statement statement;
+  statement.collective = Collective::kAllReduce;
+  statement.op = DIST_REDUCE_SUM;
+  statement.dtype = DIST_F32;
+  statement.ndim = 1;
+  statement.shape[0] = length;
+  statement.tensors = 1;
+  statement.elements = length;
+  statement.signature = mix(0, static_cast<uint64_t>(length));
+  seal(statement, tag);
+  return statement;
+}
+
+Statement barrier() {
+  Statement statement;
+  statement.collective = Collective::kBarrier;
+  seal(statement, nullptr);
+  return statement;
+}
+
+Statement has_left(dist_status returned) {
+  Statement statement;
+  statement.collective = Collective::kReturn;
+  statement.returned = returned;
+  seal(statement, nullptr);
+  return statement;
+}
+
+// NULL members have not arrived; failures are of those that left.
+struct Case {
+  std::vector<const Statement*> members;
+  std::vector<const ErrorRecord*> failures;
+  Trouble trouble = Trouble::kDisagreement;
+  int64_t waited_ns = 0;
+
+  explicit Case(std::vector<const Statement*> given) : members(std::move(given)), failures(members.size(), nullptr) {}
+  Evidence evidence() const { return {trouble, members, failures, 12, waited_ns}; }
+  bool decidable() const { return dist::decidable(evidence()); }
+  ErrorRecord verdict() const { return dist::verdict(evidence()); }
+};
+
+void has(const char* text, const char* words) {
+  if (std::strstr(text, words) == nullptr) print_error("no '%s' in '%s'\n", words, text);
+  assert_non_null(std::strstr(text, words));
+}
+
+void the_minority_is_to_blame(void**) {
+  const Statement a = all_reduce(3, "grads");
+  const Statement b = all_reduce(4, "grads");
+  for (std::size_t odd = 0; odd < 5; ++odd) {
+    Case c({&a, &a, &a, &a, &a});
+    c.members[odd] = &b;
+    const ErrorRecord error = c.verdict();
+    assert_int_equal(error.code, DIST_INVALID_ARGUMENT);
+    assert_int_equal(error.replica, odd);
+    assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
+    assert_int_equal(error.sequence, 12);
+    assert_string_equal(error.tag, "grads");
+    assert_string_equal(error.expected, "all_reduce SUM f32[3]");
+    assert_string_equal(error.received, "all_reduce SUM f32[4]");
+    has(error.message, "all_reduce #12 (tag grads)");
+    assert_true(error.hint[0] != '\0');
+  }
+}
+
+void the_report_is_about_what_most_came_for(void**) {
+  const Statement few = barrier();
+  const Statement most = all_reduce(3, "step");
+  const ErrorRecord error = Case({&few, &most, &most}).verdict();
+  assert_int_equal(error.replica, 0);
+  assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
+  assert_string_equal(error.tag, "step");
+  has(error.message, "replica 0: barrier");
+  has(error.message, "replicas 1-2: all_reduce SUM f32[3] (tag step)");
+}
+
+void a_tie_goes_to_the_lowest_id(void**) {
+  const Statement a = all_reduce(3, nullptr);
+  const Statement b = barrier();
+  ErrorRecord error = Case({&a, &b}).verdict();
+  assert_int_equal(error.replica, 1);
+  assert_string_equal(error.expected, "all_reduce SUM f32[3]");
+  assert_string_equal(error.received, "barrier");
+  error = Case({&a, &b, &b, &a}).verdict();
+  assert_int_equal(error.replica, 1);
+  has(error.message, "replica 1 (and others)");
+  has(error.message, "replicas 0, 3: ");
+  has(error.message, "replicas 1-2: barrier");
+}
+
+void tags_that_differ_are_named(void**) {
+  const Statement a = all_reduce(3, "weights");
+  const Statement b = all_reduce(3, "biases");
+  const ErrorRecord error = Case({&a, &a, &b}).verdict();
+  assert_int_equal(error.replica, 2);
+  has(error.expected, "tag \"weights\"");
+  has(error.received, "tag \"biases\"");
+}
+
+void who_left_is_to_blame(void**) {
+  const Statement a = all_reduce(3, "grads");
+  const Statement b = barrier();
+  const Statement early = has_left(DIST_OK);
+  const Statement failed = has_left(DIST_NOT_FOUND);
+  ErrorRecord why;
+  copy_text(why.message, "no row 7");
+  ErrorRecord error = Case({&a, &b, &early, &a}).verdict();  // before a disagreement
+  assert_int_equal(error.code, DIST_ABORTED);
+  assert_int_equal(error.replica, 2);
+  has(error.message, "replica 2 returned early");
+  assert_string_equal(error.received, "returned OK");
+
+  Case c({&a, &early, &a, &failed});
+  c.failures[3] = &why;
+  error = c.verdict();  // a failure before an early return
+  assert_int_equal(error.replica, 3);
+  has(error.message, "replica 3 failed with NOT_FOUND: no row 7");
+  assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
+  c.failures[3] = nullptr;
+  has(c.verdict().message, "it gave no reason");
+}
+
+void when_it_can_be_decided(void**) {
+  const Statement a = all_reduce(3, nullptr);
+  const Statement b = barrier();
+  const Statement left = has_left(DIST_OK);
+  assert_false(Case({&a, &b, nullptr}).decidable());
+  assert_true(Case({&a, &b}).decidable());              // all have come
+  assert_true(Case({&a, &a, &b, nullptr, &a}).decidable());  // more than half agree
+  assert_false(Case({&a, &a, &b, nullptr}).decidable());     // half is not more than half
+  assert_true(Case({&a, nullptr, nullptr, &left}).decidable());
+}
+
+void a_deadline_names_who_is_missing(void**) {
+  const Statement a = all_reduce(3, "grads");
+  Case c({&a, nullptr, &a, nullptr, nullptr});
+  c.trouble = Trouble::kDeadline;
+  c.waited_ns = 1'500'000'000;
+  ErrorRecord error = c.verdict();
+  assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(error.replica, 1);
+  has(error.message, "1.500 s");
+  has(error.message, "replicas 1, 3-4 did not arrive");
+  has(error.message, "replicas 0, 2: all_reduce");
+  assert_string_equal(error.received, "did not arrive");
+
+  Case nobody({&a, &a});  // they came at the last moment
+  nobody.trouble = Trouble::kDeadline;
+  assert_int_equal(nobody.verdict().replica, -1);
+}
+
+void cancelling_blames_nobody(void**) {
+  const Statement a = all_reduce(3, "grads");
+  Case c({&a, nullptr});
+  c.trouble = Trouble::kCancelled;
+  ErrorRecord error = c.verdict();
+  assert_int_equal(error.code, DIST_CANCELLED);
+  assert_int_equal(error.replica, -1);
+  has(error.message, "dist_strategy_cancel()");
+  Case nothing({});
+  nothing.trouble = Trouble::kCancelled;
+  assert_int_equal(nothing.verdict().code, DIST_CANCELLED);
+}
+
+// No text ends inside a character, whatever its length.
+void long_texts_are_cut_between_characters(void**) {
+  const auto whole = [](const char* text, std::size_t size) {
+    const std::size_t length = std::strlen(text);
+    assert_true(length < size);
+    for (std::size_t i = 0; i < length;) {
+      const auto lead = static_cast<unsigned char>(text[i]);
+      const std::size_t bytes = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+      assert_true(lead < 0x80 || lead >= 0xC0);
+      assert_true(i + bytes <= length);
+      i += bytes;
+    }
+  };
+  for (std::size_t shift = 0; shift < 4; ++shift) {
+    std::vector<Statement> statements;
+    for (int64_t i = 0; i < 60; ++i) {
+      std::string tag(shift, 'x');
+      while (tag.size() < 60) tag += "\xF0\x9F\x90\x88";
+      statements.push_back(all_reduce(i, tag.c_str()));
+      whole(statements.back().tag, sizeof statements.back().tag);
+    }
+    std::vector<const Statement*> members;
+    for (const Statement& statement : statements) members.push_back(&statement);
+    const ErrorRecord error = Case(members).verdict();
+    assert_true(std::strlen(error.message) > 1000);
+    whole(error.message, sizeof error.message);
+    whole(error.expected, sizeof error.expected);
+    whole(error.received, sizeof error.received);
+    char small[20];
+    for (std::size_t size = 1; size <= sizeof small; ++size) {
+      describe(statements[7], small, size);
+      assert_true(std::strlen(small) < size);
+    }
+  }
+}
+
+void signatures_tell_fields_apart(void**) {
+  const Statement plain = all_reduce(3, "a");
+  assert_int_equal(plain.signature, all_reduce(3, "a").signature);
+  assert_int_not_equal(plain.signature, all_reduce(4, "a").signature);
+  assert_int_not_equal(plain.signature, all_reduce(3, "b").signature);
+  assert_int_not_equal(plain.signature, all_reduce(3, nullptr).signature);
+  assert_int_not_equal(plain.signature, barrier().signature);
+  // However its function ended, a member that left agrees with others that did.
+  assert_int_equal(has_left(DIST_OK).signature, has_left(DIST_NOT_FOUND).signature);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(the_minority_is_to_blame),
+      cmocka_unit_test(the_report_is_about_what_most_came_for),
+      cmocka_unit_test(a_tie_goes_to_the_lowest_id),
+      cmocka_unit_test(tags_that_differ_are_named),
+      cmocka_unit_test(who_left_is_to_blame),
+      cmocka_unit_test(when_it_can_be_decided),
+      cmocka_unit_test(a_deadline_names_who_is_missing),
+      cmocka_unit_test(cancelling_blames_nobody),
+      cmocka_unit_test(long_texts_are_cut_between_characters),
+      cmocka_unit_test(signatures_tell_fields_apart),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
