@@ -13,7 +13,8 @@ namespace {
 
 // Checks what every collective needs and makes its caller. The options' text is used until the call returns.
 template <class Call>
-dist_status collective(dist_replica* replica, const dist_collective_options* options, const char* name, Call&& call) {
+dist_status collective(dist_replica* replica, const dist_collective_options* options, const char* name,
+                       Call&& call) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(unwrap(replica).check(name));
@@ -51,8 +52,8 @@ dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist
                     [&](const Caller& caller) { return all_reduce(caller, op, in, out, n); });
 }
 
-dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out, size_t n,
-                           const dist_collective_options* options) {
+dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out,
+                           size_t n, const dist_collective_options* options) {
   return collective(replica, options, "dist_broadcast",
                     [&](const Caller& caller) { return broadcast(caller, root, in, out, n); });
 }

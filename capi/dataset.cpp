@@ -10,12 +10,8 @@ using namespace dist::capi;
 
 namespace {
 
-Dataset* unwrap_dataset(dist_dataset* handle) noexcept {
-  return reinterpret_cast<Dataset*>(handle);
-}
-Iterator* unwrap_iterator(dist_iterator* handle) noexcept {
-  return reinterpret_cast<Iterator*>(handle);
-}
+Dataset* unwrap_dataset(dist_dataset* handle) noexcept { return reinterpret_cast<Dataset*>(handle); }
+Iterator* unwrap_iterator(dist_iterator* handle) noexcept { return reinterpret_cast<Iterator*>(handle); }
 
 Status read(const dist_dataset_options* options, DatasetOptions* out) noexcept {
   dist_dataset_options given;

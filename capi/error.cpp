@@ -26,7 +26,8 @@ const char* dist_last_error(void) { return last_error().message; }
 
 dist_status dist_last_error_info(dist_error_info* out_info) {
   // The latest error is what is asked for: a wrong question must not replace it.
-  if (out_info == nullptr || out_info->struct_size < sizeof(uint32_t) + sizeof(dist_status)) return DIST_INVALID_ARGUMENT;
+  if (out_info == nullptr || out_info->struct_size < sizeof(uint32_t) + sizeof(dist_status))
+    return DIST_INVALID_ARGUMENT;
   const ErrorRecord& error = last_error();
   dist_error_info info{};
   info.struct_size = out_info->struct_size;

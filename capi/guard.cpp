@@ -20,18 +20,23 @@ Status read_options(const void* given, void* known, std::size_t known_bytes, con
   uint32_t size;
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size) {
-    return invalid_argument("%s.struct_size is %u: begin with the INIT macro, or with the init function and sizeof(%s)",
-                            name, size, name);
+    return invalid_argument(
+        "%s.struct_size is %u: begin with the INIT macro, or with the init function and sizeof(%s)", name,
+        size, name);
   }
   if (size > kMostOptionBytes) {
-    return invalid_argument("%s.struct_size is %u, which is no size: begin with the INIT macro, or with the init function "
-                            "and sizeof(%s)", name, size, name);
+    return invalid_argument(
+        "%s.struct_size is %u, which is no size: begin with the INIT macro, or with the init function "
+        "and sizeof(%s)",
+        name, size, name);
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (std::size_t i = known_bytes; i < size; ++i) {
     if (bytes[i] != 0) {
-      return invalid_argument("%s: byte %zu is set, but this version of libdist knows %zu bytes of it: the option needs a "
-                              "newer library", name, i, known_bytes);
+      return invalid_argument(
+          "%s: byte %zu is set, but this version of libdist knows %zu bytes of it: the option needs a "
+          "newer library",
+          name, i, known_bytes);
     }
   }
   std::memcpy(known, given, std::min<std::size_t>(size, known_bytes));

@@ -15,8 +15,8 @@
 
 namespace dist::capi {
 
-// Runs the body of a public function. Lack of memory is a status; the system's forced unwind (a thread that ends
-// inside a callback) passes.
+// Runs the body of a public function. Lack of memory is a status; the system's forced unwind (a thread that
+// ends inside a callback) passes.
 template <class F>
 dist_status guard(F&& body) {
   try {
@@ -42,7 +42,9 @@ inline dist_replica* wrap(Replica* replica) noexcept { return reinterpret_cast<d
 
 // Values and variables may be absent: NULL stays NULL.
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }
-inline const Value* unwrap(const dist_value* handle) noexcept { return reinterpret_cast<const Value*>(handle); }
+inline const Value* unwrap(const dist_value* handle) noexcept {
+  return reinterpret_cast<const Value*>(handle);
+}
 inline dist_value* wrap(Value* value) noexcept { return reinterpret_cast<dist_value*>(value); }
 inline Variable* unwrap(dist_variable* handle) noexcept { return reinterpret_cast<Variable*>(handle); }
 inline const Variable* unwrap(const dist_variable* handle) noexcept {
@@ -53,8 +55,8 @@ inline dist_variable* wrap(Variable* variable) noexcept { return reinterpret_cas
 // "call: name is NULL" where a required pointer is absent.
 Status require(const void* pointer, const char* call, const char* name) noexcept;
 
-// Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer struct whose
-// unknown rest is not zero asks for something that this version has not.
+// Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer
+// struct whose unknown rest is not zero asks for something that this version has not.
 Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept;
 
 template <class Options>

@@ -33,8 +33,8 @@ Status check_run(dist_strategy* strategy, bool has_function, const char* call) n
   if (!has_function) return invalid_argument("%s(): fn is NULL", call);
   DIST_TRY(unwrap(strategy).check_process());
   if (const Replica* replica = current().replica) {
-    return failed_precondition("%s() inside replica %d's run: runs do not nest; use the replica's collectives", call,
-                               replica->id());
+    return failed_precondition(
+        "%s() inside replica %d's run: runs do not nest; use the replica's collectives", call, replica->id());
   }
   return kOk;
 }
@@ -60,11 +60,12 @@ dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* us
     dist_run_options given;
     DIST_TRY(read_options(options, &given, "dist_run_options"));
     DIST_TRY(require_zero(given.reserved, "dist_run_options"));
-    if (given.timeout_ns < 0) return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
+    if (given.timeout_ns < 0)
+      return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
-    DIST_TRY(run_values(unwrap(strategy).pool(), unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs),
-                        given.timeout_ns, &result));
+    DIST_TRY(run_values(unwrap(strategy).pool(), unwrap(strategy).memory(), function, unwrap(args),
+                        unwrap(kwargs), given.timeout_ns, &result));
     if (out_result != nullptr) *out_result = wrap(result.take());
     return kOk;
   });
@@ -89,7 +90,9 @@ dist_status dist_replica_leave(dist_replica* replica, dist_status status) {
   });
 }
 
-int32_t dist_replica_id(const dist_replica* replica) { return replica == nullptr ? -1 : unwrap(replica).id(); }
+int32_t dist_replica_id(const dist_replica* replica) {
+  return replica == nullptr ? -1 : unwrap(replica).id();
+}
 
 int32_t dist_replica_num_replicas(const dist_replica* replica) {
   return replica == nullptr ? 0 : unwrap(replica).num_replicas();
@@ -99,8 +102,8 @@ dist_strategy* dist_replica_strategy(const dist_replica* replica) {
   return replica == nullptr ? nullptr : wrap(static_cast<Strategy*>(unwrap(replica).pool().owner()));
 }
 
-dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain, dist_range_fn fn,
-                              void* user_data) {
+dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end, int64_t grain,
+                              dist_range_fn fn, void* user_data) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_parallel_for", "replica"));
     if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
@@ -108,8 +111,7 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
     if (grain < 1) return invalid_argument("dist_parallel_for(): grain is less than 1");
     DIST_TRY(unwrap(replica).check("dist_parallel_for"));
     if (begin == end) return kOk;
-    return unwrap(replica).arena().parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
-      fn(first, last, user_data);
-    });
+    return unwrap(replica).arena().parallel_for(
+        begin, end, grain, [&](int64_t first, int64_t last) { fn(first, last, user_data); });
   });
 }

@@ -115,9 +115,7 @@ void dist_value_release(dist_value* value) {
   if (value != nullptr) unwrap(value)->release();
 }
 
-int32_t dist_value_kind(const dist_value* value) {
-  return value == nullptr ? 0 : unwrap(value)->kind();
-}
+int32_t dist_value_kind(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->kind(); }
 
 size_t dist_value_size(const dist_value* value) {
   return value == nullptr ? 0 : unwrap(value)->items().size();

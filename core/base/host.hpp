@@ -21,7 +21,8 @@ struct Host {
     return clock_fn == nullptr ? steady_now_ns() : clock_fn(clock_user_data);
   }
 
-  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit): a host's own clock may jump.
+  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit): a host's own clock may
+  // jump.
   int64_t slice_ns(int64_t left_ns) const noexcept {
     constexpr int64_t kSliceNs = 10'000'000;
     return clock_fn == nullptr || (left_ns >= 0 && left_ns < kSliceNs) ? left_ns : kSliceNs;

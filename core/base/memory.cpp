@@ -45,16 +45,14 @@ void* Memory::do_allocate(std::size_t bytes, std::size_t align) {
   return memory;
 }
 
-void Memory::do_deallocate(void* memory, std::size_t bytes, std::size_t align) {
-  free(memory, bytes, align);
-}
+void Memory::do_deallocate(void* memory, std::size_t bytes, std::size_t align) { free(memory, bytes, align); }
 
 void Counted::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   Memory* memory = memory_;
   const std::size_t bytes = bytes_;
   const std::size_t align = align_;
-  memory->retain();  // outlive the object that held the last reference
+  memory->retain();                         // outlive the object that held the last reference
   void* place = dynamic_cast<void*>(this);  // where the whole object begins
   this->~Counted();
   memory->free(place, bytes, align);

@@ -73,9 +73,7 @@ class Memory final : public std::pmr::memory_resource {
   ~Memory() override = default;
   void* do_allocate(std::size_t bytes, std::size_t align) override;
   void do_deallocate(void* memory, std::size_t bytes, std::size_t align) override;
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return this == &other;
-  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
   dist_allocator allocator_;
   std::atomic<std::size_t> references_{1};

@@ -11,8 +11,8 @@ namespace {
 thread_local constinit uint64_t failures = 0;
 
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
-  // The text may quote the record that it replaces (an inner failure's message): format aside first. A little longer
-  // than what is kept, so that copy_text() does the cutting.
+  // The text may quote the record that it replaces (an inner failure's message): format aside first. A little
+  // longer than what is kept, so that copy_text() does the cutting.
   char message[sizeof(ErrorRecord::message) + 8];
   std::vsnprintf(message, sizeof message, format, arguments);
   ++failures;

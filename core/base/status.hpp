@@ -59,11 +59,11 @@ void copy_text(char (&to)[N], const char* text) noexcept {
   copy_text(to, N, text);
 }
 
-#define DIST_TRY(expression)                                             \
-  do {                                                                   \
+#define DIST_TRY(expression)                                              \
+  do {                                                                    \
     if (const ::dist::Status dist_try_ = (expression); !dist_try_.ok()) { \
-      return dist_try_;                                                  \
-    }                                                                    \
+      return dist_try_;                                                   \
+    }                                                                     \
   } while (false)
 
 }  // namespace dist

@@ -17,10 +17,10 @@ struct DtypeTraits {
 
 // Indexed by the dtype's number.
 constexpr DtypeTraits kDtypes[] = {
-    {"no dtype", 0, false, false}, {"f16", 2, true, false}, {"bf16", 2, true, false},
-    {"f32", 4, true, false},       {"f64", 8, true, false}, {"i8", 1, false, true},
-    {"u8", 1, false, true},        {"i16", 2, false, true}, {"u16", 2, false, true},
-    {"i32", 4, false, true},       {"u32", 4, false, true}, {"i64", 8, false, true},
+    {"no dtype", 0, false, false}, {"f16", 2, true, false},       {"bf16", 2, true, false},
+    {"f32", 4, true, false},       {"f64", 8, true, false},       {"i8", 1, false, true},
+    {"u8", 1, false, true},        {"i16", 2, false, true},       {"u16", 2, false, true},
+    {"i32", 4, false, true},       {"u32", 4, false, true},       {"i64", 8, false, true},
     {"u64", 8, false, true},       {"complex64", 8, true, false}, {"bool", 1, false, false},
 };
 constexpr int32_t kNumDtypes = sizeof kDtypes / sizeof kDtypes[0];
@@ -31,7 +31,8 @@ const DtypeTraits& traits(dist_dtype dtype) noexcept {
 
 // Copies dimension `dim` and those inside it; the innermost run is one memcpy where both sides are dense.
 void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byte* to,
-                    const int64_t* to_strides, const int64_t* shape, int32_t ndim, std::size_t size) noexcept {
+                    const int64_t* to_strides, const int64_t* shape, int32_t ndim,
+                    std::size_t size) noexcept {
   if (ndim == 0) {
     std::memcpy(to, from, size);
     return;
@@ -98,9 +99,11 @@ Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
 
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
   const std::size_t size = dtype_size(tensor.dtype);
-  if (size == 0) return invalid_argument("%s: %d is no dtype; use DIST_F32 or another DIST_... type", what, tensor.dtype);
+  if (size == 0)
+    return invalid_argument("%s: %d is no dtype; use DIST_F32 or another DIST_... type", what, tensor.dtype);
   if (tensor.ndim < 0 || tensor.ndim > DIST_MAX_NDIM) {
-    return invalid_argument("%s: ndim is %d; a tensor has 0 to %d dimensions", what, tensor.ndim, DIST_MAX_NDIM);
+    return invalid_argument("%s: ndim is %d; a tensor has 0 to %d dimensions", what, tensor.ndim,
+                            DIST_MAX_NDIM);
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
     return invalid_argument("%s: ndim is %d but shape is NULL", what, tensor.ndim);

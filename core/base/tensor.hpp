@@ -27,8 +27,8 @@ Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept;
 // What a checked tensor measures.
 struct TensorSize {
   int64_t elements = 0;
-  std::size_t bytes = 0;  // of its elements, without gaps
-  bool contiguous = true; // row-major without gaps (sizes of 1 and empty tensors count as such)
+  std::size_t bytes = 0;   // of its elements, without gaps
+  bool contiguous = true;  // row-major without gaps (sizes of 1 and empty tensors count as such)
 };
 
 // Checks a view from outside: dtype, ndim, sizes, n * size overflow, data where there are elements. `what`

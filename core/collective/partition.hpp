@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partition: how the elements of a list of tensors are dealt to the members of a group. Pure arithmetic.
 //
-// A list travels as one: its tensors lie one after another in a space of 64-byte units, each tensor beginning a
-// unit of its own, and a member's part, or a block that whoever has time takes, is a range of units. No byte is
-// copied to make the list one.
+// A list travels as one: its tensors lie one after another in a space of 64-byte units, each tensor beginning
+// a unit of its own, and a member's part, or a block that whoever has time takes, is a range of units. No
+// byte is copied to make the list one.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,8 @@ constexpr Range block_of(std::size_t units, std::size_t block, std::size_t index
 }
 
 // Calls piece(t, first_element, count) for what `range` covers of each of n tensors, in pieces of at most
-// `most_units`; elements_of(t) and element_bytes(t) say what tensor t measures. Ends early where piece() gives false.
+// `most_units`; elements_of(t) and element_bytes(t) say what tensor t measures. Ends early where piece()
+// gives false.
 template <class ElementsOf, class ElementBytes, class Piece>
 void for_pieces(std::size_t n, Range range, std::size_t most_units, ElementsOf&& elements_of,
                 ElementBytes&& element_bytes, Piece&& piece) noexcept {

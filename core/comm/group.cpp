@@ -131,13 +131,14 @@ void Group::log_waiting(int me, int peer, int64_t waited_ns) const noexcept {
     const Line& theirs = members_[i].lines[meeting & 1];
     if (theirs.meeting.value.load(std::memory_order_acquire) != meeting) peer = i;
   }
-  host_.log(DIST_LOG_WARNING, "replica %d is still waiting for replica %d in %s #%lld%s%s after %lld s", me, peer,
-            collective_name(statement.collective), static_cast<long long>(sequence(me)),
+  host_.log(DIST_LOG_WARNING, "replica %d is still waiting for replica %d in %s #%lld%s%s after %lld s", me,
+            peer, collective_name(statement.collective), static_cast<long long>(sequence(me)),
             statement.tag[0] != '\0' ? ", tag " : "", statement.tag,
             static_cast<long long>(waited_ns / 1'000'000'000));
 }
 
-// Somebody came for something else. The report names the culprit, so wait a little for the lines that decide it.
+// Somebody came for something else. The report names the culprit, so wait a little for the lines that decide
+// it.
 Status Group::disagree(int me) noexcept {
   const uint32_t meeting = members_[me].meeting;
   const Statement* statements[DIST_MAX_REPLICAS];
@@ -163,7 +164,8 @@ void Group::gather(uint32_t meeting, const Statement** statements,
     const Line& line = member.lines[meeting & 1];
     const bool here = line.meeting.value.load(std::memory_order_acquire) == meeting;
     statements[i] = here ? &member.statements[meeting & 1] : nullptr;
-    const bool failed = here && statements[i]->collective == Collective::kReturn && statements[i]->returned != DIST_OK;
+    const bool failed =
+        here && statements[i]->collective == Collective::kReturn && statements[i]->returned != DIST_OK;
     failures[i] = failed ? &member.failure : nullptr;
   }
 }
@@ -200,8 +202,8 @@ Status Group::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
   return give_up(me);
 }
 
-// Leaves a meeting of a poisoned group: complete the report, let go of peers' buffers, wait until they let go of
-// this member's.
+// Leaves a meeting of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
+// of this member's.
 Status Group::give_up(int me) noexcept {
   const uint32_t meeting = members_[me].meeting;
   uint32_t cancelled = kCancelled;
@@ -213,7 +215,8 @@ Status Group::give_up(int me) noexcept {
   if (policy_.asymmetric) rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
     const Member& other = members_[peer];
-    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) yield_this_thread();
+    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting))
+      yield_this_thread();
   }
   return fail(report_);
 }
@@ -230,8 +233,8 @@ Status Group::turned_away() noexcept {
   return fail(report_);
 }
 
-// Wakes all that wait for an arrival. A sleeper that has said so but not gone to sleep yet would miss one wake-up:
-// repeat until none is left.
+// Wakes all that wait for an arrival. A sleeper that has said so but not gone to sleep yet would miss one
+// wake-up: repeat until none is left.
 void Group::wake_all() noexcept {
   const auto drain = [](Word& word) {
     while (word.sleepers.load(std::memory_order_seq_cst) != 0) {

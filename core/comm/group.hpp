@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group: R members that meet in collectives and cannot hang.
 //
-// Each collective is a meeting, numbered 1, 2, ... On arrival a member publishes its line: the meeting's number,
-// the signature of what it came for, and its buffers (or, where they are small, their bytes). It then waits for
-// every peer's line and compares signatures. A member that leaves the run publishes a line too, so that leaving
-// is one more way to disagree.
+// Each collective is a meeting, numbered 1, 2, ... On arrival a member publishes its line: the meeting's
+// number, the signature of what it came for, and its buffers (or, where they are small, their bytes). It then
+// waits for every peer's line and compares signatures. A member that leaves the run publishes a line too, so
+// that leaving is one more way to disagree.
 //
-// Lines are used alternately by the meeting's parity. A member that writes its line of meeting s + 2 has seen all
-// arrive at s + 1, and who arrived there no longer reads lines of s: two are enough. A member that gave up at s + 1
-// has not seen that, so it writes no line any more: open().
+// Lines are used alternately by the meeting's parity. A member that writes its line of meeting s + 2 has seen
+// all arrive at s + 1, and who arrived there no longer reads lines of s: two are enough. A member that gave
+// up at s + 1 has not seen that, so it writes no line any more: open().
 //
 // Where peers touch each other's buffers:
 //
@@ -18,13 +18,13 @@
 //     ...        kernels; poisoned() is looked at between blocks
 //     finish()   all are done with all buffers                    (waits for peers in kernels only)
 //
-// Trouble of any kind poisons the group until the next run: one member writes the report, all return it. Who gives
-// up says so (poison), then waits until no peer that entered is still at work: enter() and give-up each make
-// their own store visible before they look at the other's, so one of the two sees the other.
+// Trouble of any kind poisons the group until the next run: one member writes the report, all return it. Who
+// gives up says so (poison), then waits until no peer that entered is still at work: enter() and give-up each
+// make their own store visible before they look at the other's, so one of the two sees the other.
 //
-// Two ways to wait. With a CPU for every member, each waits for each peer's line: one cache line travels one way.
-// Crowded, that would cost R wake-ups for each member: there members count themselves in, and the last one wakes
-// all, or does the whole work alone first.
+// Two ways to wait. With a CPU for every member, each waits for each peer's line: one cache line travels one
+// way. Crowded, that would cost R wake-ups for each member: there members count themselves in, and the last
+// one wakes all, or does the whole work alone first.
 #pragma once
 
 #include <atomic>
@@ -106,7 +106,8 @@ class Group {
     return member.lines[(member.meeting + 1) & 1];
   }
 
-  // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0 none.
+  // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
+  // none.
   Status arrive(int me, int64_t timeout_ns) noexcept {
     if (poisoned()) return turned_away();
     publish(me);
@@ -117,8 +118,8 @@ class Group {
     return kOk;
   }
 
-  // For a crowded group, instead of arrive(), enter(), work, finish(): the last member to come does `work` for all.
-  // It returns NULL, or why they must not go on.
+  // For a crowded group, instead of arrive(), enter(), work, finish(): the last member to come does `work`
+  // for all. It returns NULL, or why they must not go on.
   template <class Work>
   Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work) noexcept {
     if (poisoned()) return turned_away();
@@ -133,9 +134,7 @@ class Group {
   }
 
   // A peer's line, or one's own, of the meeting that the member is in.
-  const Line& line(int me, int peer) const noexcept {
-    return members_[peer].lines[members_[me].meeting & 1];
-  }
+  const Line& line(int me, int peer) const noexcept { return members_[peer].lines[members_[me].meeting & 1]; }
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
   bool enter(int me) noexcept {
@@ -152,16 +151,14 @@ class Group {
   // Says that this member is done and waits until all are.
   Status finish(int me) noexcept;
   // The same without waiting for the others, where nobody else touches this member's buffers.
-  void finish_without_waiting(int me) noexcept {
-    members_[me].done.publish(members_[me].meeting, policy_);
-  }
+  void finish_without_waiting(int me) noexcept { members_[me].done.publish(members_[me].meeting, policy_); }
   // Waits until one peer has said that it is done.
   void await_done(int me, int peer) noexcept;
 
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
-  // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k, before it
-  // arrives.
+  // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k,
+  // before it arrives.
   void arm_tickets(int me) noexcept {
     Member& member = members_[me];
     member.tickets[(member.meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
@@ -176,8 +173,8 @@ class Group {
     return give_up(me);
   }
 
-  // The member has left its function; `failure` says why where `returned` is not OK. Peers that wait for it, or
-  // will, get a report at once.
+  // The member has left its function; `failure` says why where `returned` is not OK. Peers that wait for it,
+  // or will, get a report at once.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
   // Any thread: ends the run's meetings with this report, unless it has one already.
@@ -217,8 +214,8 @@ class Group {
     Statement statements[2];
     ErrorRecord failure;  // why it left, where it failed
 
-    // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next meeting
-    // does not wait until all have seen that it was done with this one.
+    // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next
+    // meeting does not wait until all have seen that it was done with this one.
     bool is_done(uint32_t at) const noexcept {
       return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
     }
@@ -246,8 +243,8 @@ class Group {
     return kOk;
   }
 
-  // A first, short look that knows no clock: all that the steady path needs. Longer ones begin to yield, and so
-  // does this one where the system has put both on one CPU: the peer comes the sooner.
+  // A first, short look that knows no clock: all that the steady path needs. Longer ones begin to yield, and
+  // so does this one where the system has put both on one CPU: the peer comes the sooner.
   bool soon(int me, int peer, const Word& word) const noexcept {
     const uint32_t meeting = members_[me].meeting;
     const int looks = policy_.crowded ? 1 : 64;

@@ -30,7 +30,8 @@ class Text {
     used_ = size_ - 1;
     std::size_t end = used_;
     while (end > 0 && (static_cast<unsigned char>(buffer_[end - 1]) & 0xC0u) == 0x80u) --end;
-    if (end > 0 && static_cast<unsigned char>(buffer_[end - 1]) >= 0xC0u && !whole(end - 1)) buffer_[end - 1] = '\0';
+    if (end > 0 && static_cast<unsigned char>(buffer_[end - 1]) >= 0xC0u && !whole(end - 1))
+      buffer_[end - 1] = '\0';
   }
 
  private:
@@ -142,8 +143,9 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
     copy_text(error.hint, "mend what made that replica fail; its status is dist_run()'s");
   } else {
     text.add("replica %d returned early", culprit);
-    copy_text(error.hint,
-              "every replica must make the same collectives: one without input takes part with an empty batch");
+    copy_text(
+        error.hint,
+        "every replica must make the same collectives: one without input takes part with an empty batch");
   }
   Text(error.received).add("returned %s", status_name(statement.returned));
 }

@@ -25,15 +25,15 @@ struct Statement {
 
   Collective collective = Collective::kNone;
   int32_t op = 0;
-  int32_t dtype = 0;           // of the first tensor
+  int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
-  int32_t ndim = 0;            // of the first tensor
+  int32_t ndim = 0;                // of the first tensor
   dist_status returned = DIST_OK;  // kReturn: the function's status
-  int64_t shape[kDims] = {};   // of the first tensor, its first dimensions
+  int64_t shape[kDims] = {};       // of the first tensor, its first dimensions
   int64_t tensors = 0;
-  int64_t elements = 0;        // of all tensors
+  int64_t elements = 0;            // of all tensors
   const void* function = nullptr;  // kMergeCall
-  uint64_t signature = 0;      // equal where all of the above, each tensor's shape and the tag are equal
+  uint64_t signature = 0;          // equal where all of the above, each tensor's shape and the tag are equal
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
 
@@ -62,8 +62,8 @@ struct Evidence {
   int64_t waited_ns = 0;                         // kDeadline
 };
 
-// Whether the culprit can be named before the missing members have come: someone left, or more than half of all
-// agree.
+// Whether the culprit can be named before the missing members have come: someone left, or more than half of
+// all agree.
 bool decidable(const Evidence& evidence) noexcept;
 
 // The one report that every member gets. The culprit is the member that left, else the minority, else (a tie)

@@ -17,7 +17,8 @@ struct WaitPolicy {
   bool crowded = false;     // more threads than CPUs: give the CPU away instead of spinning
   int lanes = 1;            // members that can run side by side
   bool asymmetric = false;  // core/base/os/barrier.hpp
-  int64_t spin_ns = 60'000; // then sleep: longer than a late peer's usual delay, far shorter than a time slice
+  int64_t spin_ns =
+      60'000;  // then sleep: longer than a late peer's usual delay, far shorter than a time slice
 };
 
 // A word and the number of threads that sleep on it, in one cache line.
@@ -51,7 +52,8 @@ struct Word {
   }
 };
 
-// Spins until done() or until policy.spin_ns is over. True: done. `generous`: gives the CPU away at every look.
+// Spins until done() or until policy.spin_ns is over. True: done. `generous`: gives the CPU away at every
+// look.
 template <class Done>
 bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) noexcept {
   const int pauses = policy.crowded || generous ? 1 : 64;
@@ -61,7 +63,8 @@ bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) no
       if (done()) return true;
       spin_pause();
     }
-    // On a busy machine the one who is waited for may want this very CPU; on an idle one this comes back at once.
+    // On a busy machine the one who is waited for may want this very CPU; on an idle one this comes back at
+    // once.
     yield_this_thread();
   } while (steady_now_ns() - start < policy.spin_ns);
   return done();

@@ -13,8 +13,9 @@ namespace {
 
 // Crowded members wake and sleep; up to this size one of them does the work sooner than all could begin.
 constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
-// Above, a member that is done with its part takes blocks of others' parts: a late one then has less to do. Parts stay
-// whole ranges, since memory likes to be read in order (2.3 against 3.6 ms for 64 MiB on two cores of a Zen 5).
+// Above, a member that is done with its part takes blocks of others' parts: a late one then has less to do.
+// Parts stay whole ranges, since memory likes to be read in order (2.3 against 3.6 ms for 64 MiB on two cores
+// of a Zen 5).
 constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 // Poison is looked at between blocks.
 constexpr std::size_t kBlockUnits = (std::size_t{64} << 10) / kUnitBytes;
@@ -92,7 +93,8 @@ Status reduce_inline(const Caller& caller, const TensorList& list, dist_reduce_o
     if (peer != caller.me && overlap(theirs.extra, bytes, line.extra, bytes)) overlapping = peer;
   }
   // Peers' inputs have been copied: only outputs can be in the way.
-  if (overlapping >= 0 && !shared) return group.refuse(caller.me, overlap_report(caller, caller.me, overlapping, 0));
+  if (overlapping >= 0 && !shared)
+    return group.refuse(caller.me, overlap_report(caller, caller.me, overlapping, 0));
   // A peer's output is touched: as with buffers.
   if (shared && !group.enter(caller.me)) return group.finish(caller.me);
   if (!shared || caller.me == 0) {
@@ -103,8 +105,8 @@ Status reduce_inline(const Caller& caller, const TensorList& list, dist_reduce_o
   return shared ? group.finish(caller.me) : kOk;
 }
 
-// Takes blocks of all parts, beginning with one of its own. There are as many parts as members can run side by side:
-// where CPUs are crowded, whoever runs goes on where the last one stopped.
+// Takes blocks of all parts, beginning with one of its own. There are as many parts as members can run side
+// by side: where CPUs are crowded, whoever runs goes on where the last one stopped.
 void run_blocks(const Caller& caller, const Reduction& reduction) noexcept {
   Group& group = caller.group;
   const auto lanes = static_cast<std::size_t>(group.lanes());
@@ -112,7 +114,8 @@ void run_blocks(const Caller& caller, const Reduction& reduction) noexcept {
     const std::size_t lane = (static_cast<std::size_t>(caller.me) + turn) % lanes;
     const Range part = part_of(reduction.units(), lanes, lane);
     const std::size_t blocks = (part.end - part.begin + kBlockUnits - 1) / kBlockUnits;
-    for (std::size_t b; (b = group.take_ticket(caller.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
+    for (std::size_t b;
+         (b = group.take_ticket(caller.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
       const Range block = block_of(part.end - part.begin, kBlockUnits, b);
       reduction.run({part.begin + block.begin, part.begin + block.end});
     }
@@ -153,26 +156,24 @@ Status reduce_alone(const Caller& caller, const TensorList& list, dist_reduce_op
 }
 
 void copy_piece(const void* from, void* to, std::size_t at, std::size_t bytes) noexcept {
-  if (from != to) std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at, bytes);
+  if (from != to)
+    std::memcpy(static_cast<std::byte*>(to) + at, static_cast<const std::byte*>(from) + at, bytes);
 }
 
-// Copies a range of the root's tensors to this member's outputs.
-void copy_from(const Caller& caller, const TensorList& list, int root, Range range) noexcept {
+// Copies a range of the root's tensors to this member's outputs: of those that are one for all members, or of
+// the others.
+void copy_from(const Caller& caller, const TensorList& list, int root, Range range,
+               bool one_for_all) noexcept {
   for_pieces(
       list.size(), range, kBlockUnits, [&](std::size_t t) { return elements_of(list.out()[t]); },
       [&](std::size_t t) { return dtype_size(list.out()[t].dtype); },
       [&](std::size_t t, std::size_t first, std::size_t count) {
         const std::size_t size = dtype_size(list.out()[t].dtype);
-        copy_piece(peer_in(caller, root, list.size(), t), list.out()[t].data, first * size, count * size);
+        if (mirrored(caller, list.size(), t) == one_for_all) {
+          copy_piece(peer_in(caller, root, list.size(), t), list.out()[t].data, first * size, count * size);
+        }
         return !caller.group.poisoned();
       });
-}
-
-bool all_mirrored(const Caller& caller, std::size_t n) noexcept {
-  for (std::size_t t = 0; t < n; ++t) {
-    if (!mirrored(caller, n, t)) return false;
-  }
-  return n > 0;
 }
 
 }  // namespace
@@ -214,7 +215,8 @@ Status broadcast(const Caller& caller, int32_t root, const dist_tensor* in, dist
     return invalid_argument("root is %d; a replica's id is 0 to %d", root, group.size() - 1);
   }
   const bool from_here = root == caller.me;
-  if (from_here && n != 0 && in == nullptr) return invalid_argument("in is NULL on the root, but n is %zu", n);
+  if (from_here && n != 0 && in == nullptr)
+    return invalid_argument("in is NULL on the root, but n is %zu", n);
   DIST_TRY(group.open());
   Statement& statement = group.draft(caller.me);
   statement.collective = Collective::kBroadcast;
@@ -229,13 +231,12 @@ Status broadcast(const Caller& caller, int32_t root, const dist_tensor* in, dist
   if (!group.enter(caller.me)) return group.finish(caller.me);
   ErrorRecord overlap;
   if (list.overlaps_peers(caller, caller.me, &overlap)) return group.refuse(caller.me, overlap);
-  // One output for all is written once, a part by each; otherwise everyone copies all to its own.
-  const bool one_output = all_mirrored(caller, n);
-  const Range whole{0, list.units()};
+  // One output for all is written once, a part by each; to its own each member copies all.
   const auto size = static_cast<std::size_t>(group.size());
-  copy_from(caller, list, root, one_output ? part_of(list.units(), size, static_cast<std::size_t>(caller.me)) : whole);
+  copy_from(caller, list, root, {0, list.units()}, false);
+  copy_from(caller, list, root, part_of(list.units(), size, static_cast<std::size_t>(caller.me)), true);
   // Peers read nothing of this member's but its line, or, of several tensors, its list.
-  if (!from_here && !one_output && n == 1 && !group.poisoned()) {
+  if (!from_here && n == 1 && !mirrored(caller, n, 0) && !group.poisoned()) {
     group.finish_without_waiting(caller.me);
     return kOk;
   }

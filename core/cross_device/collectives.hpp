@@ -24,9 +24,9 @@ namespace dist {
 struct Caller {
   Group& group;
   int me;
-  const char* tag;         // NULL: none
-  int64_t timeout_ns;      // 0: the group's; < 0: none
-  std::size_t cache_bytes; // of the last-level cache: larger results are stored past it
+  const char* tag;          // NULL: none
+  int64_t timeout_ns;       // 0: the group's; < 0: none
+  std::size_t cache_bytes;  // of the last-level cache: larger results are stored past it
 };
 
 Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,

@@ -41,17 +41,21 @@ Status TensorList::check_one(std::size_t t) noexcept {
     char out_text[96];
     describe(in_[t], in_text, sizeof in_text);
     describe(out_[t], out_text, sizeof out_text);
-    return invalid_argument("tensor %zu: in is %s and out %s; their shapes must be equal", t, in_text, out_text);
+    return invalid_argument("tensor %zu: in is %s and out %s; their shapes must be equal", t, in_text,
+                            out_text);
   }
   if (in_[t].data == out_[t].data) {
     if (in_size.bytes != size.bytes) {
-      return invalid_argument("tensor %zu: in place needs one dtype, and %s becomes %s here; give another buffer for "
-                              "out", t, dtype_name(in_[t].dtype), dtype_name(out_[t].dtype));
+      return invalid_argument(
+          "tensor %zu: in place needs one dtype, and %s becomes %s here; give another buffer for "
+          "out",
+          t, dtype_name(in_[t].dtype), dtype_name(out_[t].dtype));
     }
   } else {
     in_place_ = false;
     if (size.bytes != 0 && overlap(in_[t].data, in_size.bytes, out_[t].data, size.bytes)) {
-      return invalid_argument("tensor %zu: in and out overlap without being the same; give one buffer or two", t);
+      return invalid_argument("tensor %zu: in and out overlap without being the same; give one buffer or two",
+                              t);
     }
   }
   return kOk;
@@ -69,8 +73,10 @@ void TensorList::state(Statement& statement) const noexcept {
   for (std::size_t t = 0; t < n_; ++t) {
     // Members that give no input (broadcast) state their output: dtype and shape are those of the root's.
     const dist_tensor& tensor = in_ != nullptr ? in_[t] : out_[t];
-    signature = mix(signature, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
-    for (int32_t i = 0; i < tensor.ndim; ++i) signature = mix(signature, static_cast<uint64_t>(tensor.shape[i]));
+    signature =
+        mix(signature, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
+    for (int32_t i = 0; i < tensor.ndim; ++i)
+      signature = mix(signature, static_cast<uint64_t>(tensor.shape[i]));
     elements += static_cast<int64_t>(elements_of(tensor));
   }
   if (n_ > 0) {
@@ -95,9 +101,11 @@ ErrorRecord overlap_report(const Caller& caller, int member, int peer, std::size
   error.replica = member;
   error.sequence = caller.group.sequence(caller.me);
   copy_text(error.tag, caller.tag);
-  std::snprintf(error.message, sizeof error.message,
-                "replicas %d and %d gave overlapping buffers for tensor %zu: every replica needs memory of its own, "
-                "or all of them one and the same out", std::min(peer, member), std::max(peer, member), t);
+  std::snprintf(
+      error.message, sizeof error.message,
+      "replicas %d and %d gave overlapping buffers for tensor %zu: every replica needs memory of its own, "
+      "or all of them one and the same out",
+      std::min(peer, member), std::max(peer, member), t);
   copy_text(error.hint, "give each replica its own buffers");
   return error;
 }

@@ -30,8 +30,8 @@ ErrorRecord overlap_report(const Caller& caller, int member, int peer, std::size
 // One side of a call: n outputs and (where this member gives any) n inputs.
 class TensorList {
  public:
-  // Checks each tensor and states the list. `out_dtype(in_dtype)` is what an output's dtype must be; `in` may be
-  // NULL.
+  // Checks each tensor and states the list. `out_dtype(in_dtype)` is what an output's dtype must be; `in` may
+  // be NULL.
   template <class OutDtype>
   Status check(const dist_tensor* in, dist_tensor* out, std::size_t n, Statement& statement,
                OutDtype&& out_dtype) noexcept {
@@ -60,8 +60,8 @@ class TensorList {
   // Fills the line that peers read.
   void publish(Line& line) const noexcept;
 
-  // Whether the outputs of one member and any buffer of its peers overlap in a way that a collective would trip
-  // over; then `out_overlap` gets the report. The caller has entered.
+  // Whether the outputs of one member and any buffer of its peers overlap in a way that a collective would
+  // trip over; then `out_overlap` gets the report. The caller has entered.
   bool overlaps_peers(const Caller& caller, int member, ErrorRecord* out_overlap) const noexcept;
 
  private:

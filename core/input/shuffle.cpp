@@ -22,9 +22,7 @@ constexpr uint64_t mix(uint64_t x) noexcept {
 CounterRandom::CounterRandom(uint64_t seed, uint64_t pass) noexcept
     : state_(mix(mix(seed + kGamma) + pass)) {}
 
-uint64_t CounterRandom::draw() noexcept {
-  return mix(state_ += kGamma);
-}
+uint64_t CounterRandom::draw() noexcept { return mix(state_ += kGamma); }
 
 uint64_t CounterRandom::below(uint64_t bound) noexcept {
   if (bound == 1) return 0;

@@ -154,9 +154,7 @@ struct F16 {
 #else
   // convert.hpp's branches as selections. Signed lanes: magnitudes have no sign bit, and signed lanes are the
   // ones that SSE compares.
-  static HWY_INLINE hn::Vec<Di> set(int32_t value) {
-    return hn::Set(Di(), value);
-  }
+  static HWY_INLINE hn::Vec<Di> set(int32_t value) { return hn::Set(Di(), value); }
   static HWY_INLINE hn::Vec<Df> to_f32(hn::Vec<Dh> raw) {
     const auto bits = hn::PromoteTo(Di(), raw);
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, set(0x8000)));

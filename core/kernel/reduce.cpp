@@ -27,9 +27,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
-ReduceKernel target_kernel(dist_dtype dtype, dist_reduce_op op) {
-  return scalar_reduce_kernel(dtype, op);
-}
+ReduceKernel target_kernel(dist_dtype dtype, dist_reduce_op op) { return scalar_reduce_kernel(dtype, op); }
 
 #else
 
@@ -169,9 +167,7 @@ ReduceKernel reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
   return HWY_DYNAMIC_DISPATCH(target_kernel)(dtype, op);
 }
 
-const char* const* kernel_targets() noexcept {
-  return targets().names;
-}
+const char* const* kernel_targets() noexcept { return targets().names; }
 
 ReduceKernel reduce_kernel_of(const char* target, dist_dtype dtype, dist_reduce_op op) noexcept {
   if (std::strcmp(target, kScalar) == 0) return scalar_reduce_kernel(dtype, op);

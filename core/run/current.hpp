@@ -15,7 +15,8 @@ struct Current {
 
 Current& current() noexcept;
 
-// OK outside replica functions and inside merge functions. `call` is the function's name, `instead` what to call.
+// OK outside replica functions and inside merge functions. `call` is the function's name, `instead` what to
+// call.
 Status check_cross_replica_context(const char* call, const char* instead) noexcept;
 
 }  // namespace dist

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave ends it.
+// Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave
+// ends it.
 #include <algorithm>
 #include <cstdio>
 
@@ -36,7 +37,8 @@ Status ReplicaPool::end_of_run(uint32_t run) noexcept {
       if (left <= 0) {
         char inside[256];
         list_inside(inside, sizeof inside);
-        return fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %.3f s: replicas %s have not left, or not come",
+        return fail(DIST_DEADLINE_EXCEEDED,
+                    "the run has not ended within %.3f s: replicas %s have not left, or not come",
                     static_cast<double>(options_.timeout_ns) * 1e-9, inside);
       }
     }
@@ -49,14 +51,17 @@ Status ReplicaPool::end_of_run(uint32_t run) noexcept {
 
 Status ReplicaPool::enter(int id, Replica** out) noexcept {
   if (options_.threads != DIST_THREADS_HOST) {
-    return failed_precondition("this strategy has threads of its own: use dist_run(), or create it with "
-                               "DIST_THREADS_HOST");
+    return failed_precondition(
+        "this strategy has threads of its own: use dist_run(), or create it with "
+        "DIST_THREADS_HOST");
   }
   if (id < 0 || id >= options_.num_replicas) {
-    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d", id, options_.num_replicas - 1);
+    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d", id,
+                            options_.num_replicas - 1);
   }
   if (current().replica != nullptr) {
-    return failed_precondition("this thread is replica %d already: dist_replica_leave() first", current().replica->id());
+    return failed_precondition("this thread is replica %d already: dist_replica_leave() first",
+                               current().replica->id());
   }
   Seat& seat = seats_[id];
   for (;;) {
@@ -113,8 +118,8 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
 
 Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   if (current().replica != &replica) {
-    return failed_precondition("dist_replica_leave(): this thread is not replica %d; the thread that entered leaves",
-                               replica.id());
+    return failed_precondition(
+        "dist_replica_leave(): this thread is not replica %d; the thread that entered leaves", replica.id());
   }
   const uint32_t run = run_;
   depart(seat(replica), status);
@@ -127,8 +132,9 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
-  depart(seat(replica), failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
-                                            replica.id()));
+  depart(seat(replica),
+         failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
+                             replica.id()));
   lock_.lock(-1);
   const RunLockHolder holder(lock_);
   seat(replica).occupied = false;

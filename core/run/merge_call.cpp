@@ -9,8 +9,8 @@
 namespace dist {
 namespace {
 
-// The time in which replica 0 is in cross-replica context. However it ends, the peers are told: one that ends its
-// thread in the function must not leave them waiting.
+// The time in which replica 0 is in cross-replica context. However it ends, the peers are told: one that ends
+// its thread in the function must not leave them waiting.
 class Merging {
  public:
   Merging(Replica& replica, MergeSlot& slot) noexcept : replica_(replica), slot_(slot) {
@@ -63,7 +63,8 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
   if (status == DIST_OK) return kOk;
   *out = ValueRef();
   if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
-  return fail(status, "the merge function returned %s without a reason (dist_fail() gives one)", status_name(status));
+  return fail(status, "the merge function returned %s without a reason (dist_fail() gives one)",
+              status_name(status));
 }
 
 // Replica 0: runs the function and leaves the result for all.
@@ -84,10 +85,11 @@ Status lead(Replica& replica, Memory& memory, const MergeFunction& function, Mer
 
 }  // namespace
 
-Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args, const char* tag,
-                  int64_t timeout_ns, ValueRef* out) {
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
+                  const char* tag, int64_t timeout_ns, ValueRef* out) {
   if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
-    return invalid_argument("args is %s; merge_call takes a list of arguments, or NULL", Value::kind_name(args->kind()));
+    return invalid_argument("args is %s; merge_call takes a list of arguments, or NULL",
+                            Value::kind_name(args->kind()));
   }
   Group& group = replica.group();
   const int me = replica.id();

@@ -17,7 +17,7 @@ struct MergeFunction {
 };
 
 // *out: this replica's component of the function's result; NULL where it gave none.
-Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args, const char* tag,
-                  int64_t timeout_ns, ValueRef* out);
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
+                  const char* tag, int64_t timeout_ns, ValueRef* out);
 
 }  // namespace dist

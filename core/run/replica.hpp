@@ -18,7 +18,8 @@ class ReplicaPool;
 class Replica {
  public:
   // `threads`: this replica's share of the cores, for its own loops.
-  Replica(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads, std::size_t cache_bytes) noexcept
+  Replica(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads,
+          std::size_t cache_bytes) noexcept
       : pool_(pool), group_(group), arena_(memory, threads), cache_bytes_(cache_bytes), id_(id) {}
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
@@ -31,7 +32,8 @@ class Replica {
 
   // OK while its function runs, and no merge function does.
   Status check(const char* call) const noexcept {
-    if (inside_ && !merging_) [[likely]] return kOk;
+    if (inside_ && !merging_) [[likely]]
+      return kOk;
     return not_now(call);
   }
   Caller caller(const char* tag, int64_t timeout_ns) noexcept {

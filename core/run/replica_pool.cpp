@@ -16,7 +16,8 @@ namespace dist {
 // A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
 class ReplicaPool::Turn {
  public:
-  Turn(ReplicaPool& pool, Seat& seat) noexcept : pool_(pool), seat_(seat), failures_(failures_on_this_thread()) {
+  Turn(ReplicaPool& pool, Seat& seat) noexcept
+      : pool_(pool), seat_(seat), failures_(failures_on_this_thread()) {
     current().replica = &seat.replica;
     seat.replica.begin();
   }
@@ -24,7 +25,8 @@ class ReplicaPool::Turn {
     // Not concluded: the thread is being ended under its function.
     if (!concluded_) {
       seat_.thread_ended = true;
-      conclude(failed_precondition("replica %d's thread ended inside its run (pthread_exit)", seat_.replica.id()));
+      conclude(
+          failed_precondition("replica %d's thread ended inside its run (pthread_exit)", seat_.replica.id()));
     }
   }
   void conclude(Status status) noexcept {
@@ -106,7 +108,8 @@ void ReplicaPool::serve(Seat& seat) {
     const auto next = [&] { return started_.value.load(std::memory_order_acquire) != seen; };
     if (!spin_until(policy, next)) {
       do {
-        started_.sleep(seen, -1, policy, [&] { return started_.value.load(std::memory_order_seq_cst) != seen; });
+        started_.sleep(seen, -1, policy,
+                       [&] { return started_.value.load(std::memory_order_seq_cst) != seen; });
       } while (!next());
     }
     seen = started_.value.load(std::memory_order_acquire);
@@ -124,8 +127,10 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended: Turn's destructor says so
   } catch (...) {
-    status = fail(DIST_UNKNOWN, "replica %d's function threw a C++ exception; a callback must return a status instead",
-                  seat.replica.id()).code();
+    status = fail(DIST_UNKNOWN,
+                  "replica %d's function threw a C++ exception; a callback must return a status instead",
+                  seat.replica.id())
+                 .code();
   }
   turn.conclude(Status(status));
 }
@@ -141,8 +146,8 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
       seat.error = ErrorRecord{};
       seat.error.code = status.code();
       std::snprintf(seat.error.message, sizeof seat.error.message,
-                    "replica %d's function returned %s without a reason (dist_fail() gives one)", seat.replica.id(),
-                    status_name(status.code()));
+                    "replica %d's function returned %s without a reason (dist_fail() gives one)",
+                    seat.replica.id(), status_name(status.code()));
     }
     if (seat.error.replica < 0 && seat.error.collective == 0) seat.error.replica = seat.replica.id();
   }
@@ -206,7 +211,8 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
   return fail(late);
 }
 
-// The lowest replica whose failure was its own; else the report that all got; else whether the run was cancelled.
+// The lowest replica whose failure was its own; else the report that all got; else whether the run was
+// cancelled.
 Status ReplicaPool::outcome() const noexcept {
   const Seat* first = nullptr;
   for (int i = 0; i < options_.num_replicas; ++i) {
@@ -220,13 +226,14 @@ Status ReplicaPool::outcome() const noexcept {
   return kOk;
 }
 
-// Replica 0's function on its caller's thread. If that thread ends inside it, the run's lock opens and what the
-// caller lent to the run goes with its stack: the peers, who are told, must be out before that.
+// Replica 0's function on its caller's thread. If that thread ends inside it, the run's lock opens and what
+// the caller lent to the run goes with its stack: the peers, who are told, must be out before that.
 void ReplicaPool::perform_on_caller() {
   struct Returning {
     explicit Returning(ReplicaPool& pool) noexcept : pool_(pool) {}
     ~Returning() {
-      for (int i = 1; i < pool_.options_.num_replicas && !returned_; ++i) (void)pool_.await_finished(pool_.seats_[i], 0);
+      for (int i = 1; i < pool_.options_.num_replicas && !returned_; ++i)
+        (void)pool_.await_finished(pool_.seats_[i], 0);
     }
     ReplicaPool& pool_;
     bool returned_ = false;
@@ -238,8 +245,9 @@ void ReplicaPool::perform_on_caller() {
 
 Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   if (options_.threads == DIST_THREADS_HOST) {
-    return failed_precondition("this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
-                               "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
+    return failed_precondition(
+        "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
+        "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
   const int64_t start = timeout_ns > 0 ? host_.now_ns() : 0;
   if (!lock_.try_lock() && !lock_.lock(timeout_ns > 0 ? timeout_ns : -1)) {
@@ -251,15 +259,16 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
     if (!all_finished()) {
       char inside[256];
       list_inside(inside, sizeof inside);
-      return failed_precondition("an earlier run is past its deadline, and replicas %s are still inside their functions",
-                                 inside);
+      return failed_precondition(
+          "an earlier run is past its deadline, and replicas %s are still inside their functions", inside);
     }
     overdue_ = false;
   }
   DIST_TRY(revive());
 
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns = timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
+  const int64_t deadline_ns =
+      timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
   group_.begin_run(deadline_ns);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);

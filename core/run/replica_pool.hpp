@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: R replicas and the threads that run them.
 //
-// A replica is a thread of its own that lives as long as the pool and sleeps between runs; never a task of oneTBB,
-// which promises no concurrency. A run is one number: the caller publishes it, each thread runs the body and
-// publishes the number as finished.
+// A replica is a thread of its own that lives as long as the pool and sleeps between runs; never a task of
+// oneTBB, which promises no concurrency. A run is one number: the caller publishes it, each thread runs the
+// body and publishes the number as finished.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace dist {
 struct Body {
   dist_status (*call)(Replica& replica, void* context);
   void* context;
-  // Called once before the replicas start, where the context may have to outlive the run's caller; NULL: not needed.
+  // Called once before the replicas start, where the context may have to outlive the run's caller; NULL: not
+  // needed.
   void (*about_to_start)(void* context) = nullptr;
 };
 
@@ -38,8 +39,8 @@ class ReplicaPool {
  public:
   struct Options {
     int num_replicas;
-    int threads;       // DIST_THREADS_...
-    int placement;     // DIST_PLACEMENT_...
+    int threads;    // DIST_THREADS_...
+    int placement;  // DIST_PLACEMENT_...
     int usable_cpus;
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
     std::size_t cache_bytes;
@@ -61,8 +62,8 @@ class ReplicaPool {
   // False: a run is under way.
   bool idle() noexcept;
 
-  // Runs the body on every replica. timeout_ns 0: none. With one, it may return while replicas are still inside;
-  // runs are refused until these are out.
+  // Runs the body on every replica. timeout_ns 0: none. With one, it may return while replicas are still
+  // inside; runs are refused until these are out.
   Status run(const Body& body, int64_t timeout_ns);
 
   // Threads of the host.
@@ -73,14 +74,15 @@ class ReplicaPool {
 
  private:
   struct alignas(kApart) Seat {
-    Seat(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads, std::size_t cache_bytes) noexcept
+    Seat(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads,
+         std::size_t cache_bytes) noexcept
         : replica(memory, pool, group, id, threads, cache_bytes) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
-    uint32_t entered = 0;           // the latest run that it took part in
-    bool occupied = false;          // a host's thread has entered and is not yet back from leaving
-    bool thread_ended = false;      // inside a run, by pthread_exit()
+    uint32_t entered = 0;       // the latest run that it took part in
+    bool occupied = false;      // a host's thread has entered and is not yet back from leaving
+    bool thread_ended = false;  // inside a run, by pthread_exit()
     Thread thread;
     ErrorRecord error;
   };
@@ -109,9 +111,9 @@ class ReplicaPool {
   const Host host_;
   const Options options_;
   Seat* seats_ = nullptr;
-  int made_ = 0;       // seats constructed
-  RunLock lock_;       // a run; with host threads: its entering and leaving
-  uint32_t run_ = 0;   // the latest run
+  int made_ = 0;          // seats constructed
+  RunLock lock_;          // a run; with host threads: its entering and leaving
+  uint32_t run_ = 0;      // the latest run
   bool overdue_ = false;  // it was left before all were out
   bool stopping_ = false;
   Body body_{};
@@ -120,7 +122,7 @@ class ReplicaPool {
   int num_cpus_ = 0;
   alignas(kApart) Word started_;  // the latest run, or one more to stop
   // Host threads.
-  alignas(kApart) Word ended_;    // the latest run that all have left
+  alignas(kApart) Word ended_;  // the latest run that all have left
   bool open_ = false;
   int left_ = 0;
   Status outcome_;

@@ -6,8 +6,8 @@
 
 namespace dist {
 
-// Who unlocks touches nothing of the lock after it is open (a wake-up takes its address only), so that whoever finds
-// it open may end what it lies in.
+// Who unlocks touches nothing of the lock after it is open (a wake-up takes its address only), so that
+// whoever finds it open may end what it lies in.
 class RunLock {
  public:
   bool try_lock() noexcept {

@@ -54,8 +54,8 @@ class ValuesRun final : public Counted {
 
 }  // namespace
 
-Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args, Value* kwargs,
-                  int64_t timeout_ns, ValueRef* out) {
+Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
+                  Value* kwargs, int64_t timeout_ns, ValueRef* out) {
   if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
     return invalid_argument("args is %s; a run takes a list of positional arguments, or NULL",
                             Value::kind_name(args->kind()));

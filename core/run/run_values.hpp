@@ -11,14 +11,15 @@ namespace dist {
 
 struct ValuesFunction {
   // The result's reference is handed over; NULL: none.
-  dist_status (*call)(const ValuesFunction& self, Replica& replica, Value* args, Value* kwargs, Value** out_result);
-  // The host's function and its data. A late replica may call after run_values() has returned at its deadline, so
-  // nothing here points to the caller's stack.
+  dist_status (*call)(const ValuesFunction& self, Replica& replica, Value* args, Value* kwargs,
+                      Value** out_result);
+  // The host's function and its data. A late replica may call after run_values() has returned at its
+  // deadline, so nothing here points to the caller's stack.
   void (*host_function)();
   void* user_data;
 };
 
-Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args, Value* kwargs,
-                  int64_t timeout_ns, ValueRef* out);
+Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
+                  Value* kwargs, int64_t timeout_ns, ValueRef* out);
 
 }  // namespace dist

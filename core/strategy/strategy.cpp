@@ -29,8 +29,10 @@ Status check(const StrategyOptions& options) noexcept {
                             options.num_replicas, DIST_MAX_REPLICAS);
   }
   if (options.kind != DIST_STRATEGY_MIRRORED && options.num_replicas > 1) {
-    return invalid_argument("num_replicas is %d, but the one-device and default strategies have one replica: use "
-                            "DIST_STRATEGY_MIRRORED", options.num_replicas);
+    return invalid_argument(
+        "num_replicas is %d, but the one-device and default strategies have one replica: use "
+        "DIST_STRATEGY_MIRRORED",
+        options.num_replicas);
   }
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
     return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
@@ -52,7 +54,7 @@ Status Strategy::create(const StrategyOptions& options, Strategy** out) {
   plan.usable_cpus = usable_cpus();
   plan.num_replicas = options.kind != DIST_STRATEGY_MIRRORED ? 1
                       : options.num_replicas != 0            ? options.num_replicas
-                                                             : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
+                                                  : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
   plan.timeout_ns = options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
   plan.policy.crowded = plan.num_replicas > plan.usable_cpus;
   plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
@@ -90,8 +92,9 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
   if (!strategy->pool_.idle()) {
-    return failed_precondition("dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
-                               "hurries it)");
+    return failed_precondition(
+        "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
+        "hurries it)");
   }
   const Ref<Memory> memory = strategy->memory_;
   strategy->~Strategy();
@@ -100,13 +103,15 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
 }
 
 Status Strategy::in_forked_child() const noexcept {
-  return failed_precondition("this is a forked child of the strategy's process, and threads do not survive a fork: create "
-                             "a strategy in the child");
+  return failed_precondition(
+      "this is a forked child of the strategy's process, and threads do not survive a fork: create "
+      "a strategy in the child");
 }
 
 Status Strategy::check_cross_replica(const char* call) const noexcept {
   DIST_TRY(check_process());
-  return check_cross_replica_context(call, "call it outside dist_run(), or inside dist_merge_call()'s function");
+  return check_cross_replica_context(call,
+                                     "call it outside dist_run(), or inside dist_merge_call()'s function");
 }
 
 }  // namespace dist

@@ -40,7 +40,8 @@ class Strategy {
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
   Status check_process() const noexcept {
-    if (!fork_guard_.forked()) [[likely]] return kOk;
+    if (!fork_guard_.forked()) [[likely]]
+      return kOk;
     return in_forked_child();
   }
   // check_process(), and not inside a replica function. `call` is the function's name.

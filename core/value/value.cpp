@@ -157,9 +157,7 @@ Value* Value::find(const char* key) const noexcept {
   return items_[static_cast<std::size_t>(at - keys_.begin())].get();
 }
 
-dist_tensor Value::tensor() const noexcept {
-  return variable_ ? variable_->component(0) : tensor_;
-}
+dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->component(0) : tensor_; }
 
 const char* Value::kind_name(int32_t kind) noexcept {
   switch (kind) {

@@ -63,9 +63,7 @@ static int next_line(reader *r) {
   return 1;
 }
 
-static int is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
+static int is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // Takes a quoted field that begins at `in`, in place; returns what follows the closing quote, NULL: there is
 // none.

@@ -9,9 +9,7 @@
 
 #include "matrix.h"
 
-static float *new_floats(int64_t n) {
-  return calloc((size_t)(n > 0 ? n : 1), sizeof(float));
-}
+static float *new_floats(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), sizeof(float)); }
 
 int network_create(const model *m, int64_t max_rows, network *out) {
   *out = (network){.max_rows = max_rows};

@@ -87,9 +87,7 @@ static dist_status take_step(session *s, dist_value *batch, network_score *score
   return trainer_step(&s->t, batch, score);
 }
 
-static double seconds_since(int64_t start_ns) {
-  return (double)(trainer_now_ns() - start_ns) * 1e-9;
-}
+static double seconds_since(int64_t start_ns) { return (double)(trainer_now_ns() - start_ns) * 1e-9; }
 
 static dist_status train_epoch(session *s, int32_t epoch, progress_state *state, report_epoch *out) {
   dist_iterator *iterator;

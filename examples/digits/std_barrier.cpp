@@ -25,9 +25,7 @@ std_barrier_group *std_barrier_create(int32_t num_members) {
   }
 }
 
-void std_barrier_destroy(std_barrier_group *group) {
-  delete group;
-}
+void std_barrier_destroy(std_barrier_group *group) { delete group; }
 
 void std_barrier_all_reduce(std_barrier_group *group, int32_t member, float *const *tensors,
                             const int64_t *counts, size_t n) {

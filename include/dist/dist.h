@@ -132,7 +132,8 @@ typedef struct dist_error_info {
   const char *received; /* what the culprit asked for, or that it left or did not come */
   const char *hint;     /* what to try */
 } dist_error_info;
-#define DIST_ERROR_INFO_INIT {sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define DIST_ERROR_INFO_INIT \
+  { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * This thread's latest error as fields. `out_info->struct_size` says how much of it to write.
@@ -161,20 +162,20 @@ DIST_API dist_status dist_fail(dist_status status, const char *message);
 
 typedef struct dist_strategy_options {
   uint32_t struct_size;
-  int32_t kind;          /* DIST_STRATEGY_... */
-  int32_t num_replicas;  /* 0: as many as this process may use CPUs (affinity, cgroup quota) */
-  int32_t threads;       /* DIST_THREADS_... */
-  int32_t placement;     /* DIST_PLACEMENT_... */
-  int32_t reserved;      /* 0 */
-  int64_t timeout_ns;    /* longest wait for a peer in one collective; 0: 600 s; < 0: no limit */
+  int32_t kind;             /* DIST_STRATEGY_... */
+  int32_t num_replicas;     /* 0: as many as this process may use CPUs (affinity, cgroup quota) */
+  int32_t threads;          /* DIST_THREADS_... */
+  int32_t placement;        /* DIST_PLACEMENT_... */
+  int32_t reserved;         /* 0 */
+  int64_t timeout_ns;       /* longest wait for a peer in one collective; 0: 600 s; < 0: no limit */
   dist_allocator allocator; /* all zero: malloc and free */
   dist_log_fn log;          /* NULL: silent */
   void *log_user_data;
-  dist_clock_fn clock;      /* for deadlines; NULL: the system's steady clock */
+  dist_clock_fn clock; /* for deadlines; NULL: the system's steady clock */
   void *clock_user_data;
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT \
-  {sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0}
+  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0 }
 
 /**
  * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
@@ -261,15 +262,15 @@ typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
  *          any                  what the first failing replica returned.
  * Since    0.1
  */
-DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn,
-                                             void *user_data);
+DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data);
 
 typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
   int64_t timeout_ns; /* of the whole run; 0: none */
 } dist_run_options;
-#define DIST_RUN_OPTIONS_INIT {sizeof(dist_run_options), 0, 0}
+#define DIST_RUN_OPTIONS_INIT \
+  { sizeof(dist_run_options), 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_run_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
@@ -305,9 +306,8 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dist_values_fn fn,
-                                                    void *user_data, dist_value *args,
-                                                    dist_value *kwargs, const dist_run_options *options,
-                                                    dist_value **out_result);
+                                                    void *user_data, dist_value *args, dist_value *kwargs,
+                                                    const dist_run_options *options, dist_value **out_result);
 
 /**
  * The calling thread becomes replica `replica_id` of a strategy with DIST_THREADS_HOST. The first to enter
@@ -408,7 +408,8 @@ typedef struct dist_collective_options {
   const char *tag;    /* a name for reports, equal on all replicas; NULL: none */
   int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
 } dist_collective_options;
-#define DIST_COLLECTIVE_OPTIONS_INIT {sizeof(dist_collective_options), 0, 0, 0}
+#define DIST_COLLECTIVE_OPTIONS_INIT \
+  { sizeof(dist_collective_options), 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_collective_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -456,8 +457,8 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
  * Since    0.1
  */
-DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root,
-                                                   const dist_tensor *in, dist_tensor *out, size_t n,
+DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
+                                                   dist_tensor *out, size_t n,
                                                    const dist_collective_options *options);
 
 /**
@@ -735,7 +736,8 @@ typedef struct dist_variable_options {
   int32_t aggregation; /* DIST_AGGREGATION_... */
   const char *name;    /* for messages; NULL: "Variable" */
 } dist_variable_options;
-#define DIST_VARIABLE_OPTIONS_INIT {sizeof(dist_variable_options), 0, 0}
+#define DIST_VARIABLE_OPTIONS_INIT \
+  { sizeof(dist_variable_options), 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_variable_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
@@ -942,7 +944,8 @@ typedef struct dist_dataset_options {
   int32_t prefetch;          /* batches made ahead by oneTBB; 0: one; < 0: none */
   uint64_t seed;
 } dist_dataset_options;
-#define DIST_DATASET_OPTIONS_INIT {sizeof(dist_dataset_options), 0, 0, 0, 0, 0}
+#define DIST_DATASET_OPTIONS_INIT \
+  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_dataset_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);
@@ -1016,8 +1019,7 @@ DIST_API void dist_dataset_destroy(dist_dataset *dataset);
  * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
  * Since    0.1
  */
-DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset,
-                                                         dist_iterator **out_iterator);
+DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset, dist_iterator **out_iterator);
 
 /**
  * The next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor). With

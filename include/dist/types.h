@@ -114,8 +114,8 @@ enum {
 
 /** Where library threads run. */
 enum {
-  DIST_PLACEMENT_FREE = 0,  /* wherever the system puts them */
-  DIST_PLACEMENT_CORES = 1  /* each on one core of its own, neighbours near; the caller is never moved */
+  DIST_PLACEMENT_FREE = 0, /* wherever the system puts them */
+  DIST_PLACEMENT_CORES = 1 /* each on one core of its own, neighbours near; the caller is never moved */
 };
 
 /** What a value is. */

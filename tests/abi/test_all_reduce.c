@@ -293,7 +293,7 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
   dist_tensor *in = malloc(o->n * sizeof *in), *out = malloc(o->n * sizeof *out);
   for (size_t t = 0; t < o->n; t++) {
     in[t] = vector_of(mine, DIST_F32, &o->length);
-    const int64_t at = (me < o->alike ? 0 : me * o->apart) + (int64_t)t * 1000000;
+    const int64_t at = (me < o->alike ? 0 : me * o->apart) + (int64_t)t * 2000000;
     out[t] = vector_of(o->memory + at, DIST_F32, &o->length);
   }
   const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, o->n, NULL);
@@ -305,7 +305,7 @@ static dist_status overlapping(dist_replica *replica, void *user_data) {
 
 static void overlapping_replicas(void **state) {
   (void)state;
-  float *memory = malloc(3000000 * sizeof *memory);
+  float *memory = malloc(4000000 * sizeof *memory);
   static const int64_t lengths[] = {5, 24, 25, 10000, 20000, 300000};
   for (int32_t replicas = 2; replicas <= 4; replicas++) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);

@@ -400,12 +400,16 @@ static int child_of_fork(dist_strategy *inherited) {
   if (strstr(dist_last_error(), "forked child") == NULL) return 2;
   if (dist_strategy_cancel(inherited) != DIST_FAILED_PRECONDITION) return 3;
   if (dist_strategy_destroy(inherited) != DIST_OK) return 4;
+#if defined(__SANITIZE_THREAD__)
+  return 0; /* the sanitizer lets no thread begin after the fork of a process that has several */
+#else
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 3;
   dist_strategy *own = NULL;
   if (dist_strategy_create(&options, &own) != DIST_OK) return 5;
   if (dist_run(own, healthy, NULL) != DIST_OK) return 6;
   return dist_strategy_destroy(own) == DIST_OK ? 0 : 7;
+#endif
 }
 
 static void a_forked_child_gets_an_error(void **state) {

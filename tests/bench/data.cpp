@@ -58,9 +58,7 @@ const char* dtype_name(dist_dtype dtype) {
   return dtype == DIST_F32 ? "f32" : dtype == DIST_BF16 ? "bf16" : dtype == DIST_F16 ? "f16" : "-";
 }
 
-void Data::Free::operator()(void* memory) const {
-  std::free(memory);
-}
+void Data::Free::operator()(void* memory) const { std::free(memory); }
 
 // Small tensors of different replicas share no cache line: in a program each replica makes its own.
 Data::Buffer Data::allocate(size_t bytes) {

@@ -60,12 +60,8 @@ void sleep_us(double us) {
   }
 }
 
-double now_us() {
-  return clock_us(CLOCK_MONOTONIC);
-}
-double process_cpu_us() {
-  return clock_us(CLOCK_PROCESS_CPUTIME_ID);
-}
+double now_us() { return clock_us(CLOCK_MONOTONIC); }
+double process_cpu_us() { return clock_us(CLOCK_PROCESS_CPUTIME_ID); }
 
 double machine_cpu_us() {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/stat", "r"), std::fclose);
@@ -78,9 +74,7 @@ double machine_cpu_us() {
   return ticks * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-int online_cpus() {
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
+int online_cpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 double median(Samples values) {
   if (values.empty()) return 0;

@@ -83,9 +83,7 @@ class Barrier final : public InReplicas {
   }
 };
 
-dist_status do_nothing(dist_replica*, void*) {
-  return DIST_OK;
-}
+dist_status do_nothing(dist_replica*, void*) { return DIST_OK; }
 
 class EmptyRun final : public Side {
  public:
@@ -130,9 +128,7 @@ Strategy::Strategy(int replicas) {
   require(dist_strategy_create(&options, &strategy_), "dist_strategy_create");
 }
 
-Strategy::~Strategy() {
-  dist_strategy_destroy(strategy_);
-}
+Strategy::~Strategy() { dist_strategy_destroy(strategy_); }
 
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen) {
   return std::make_unique<AllReduce>(strategy, &data, seen);
@@ -140,11 +136,7 @@ std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, C
 std::unique_ptr<Side> libdist_barrier(const Strategy& strategy, CpuPair& seen) {
   return std::make_unique<Barrier>(strategy, nullptr, seen);
 }
-std::unique_ptr<Side> libdist_idle(const Strategy& strategy) {
-  return std::make_unique<Idle>(strategy);
-}
-std::unique_ptr<Side> libdist_run(const Strategy& strategy) {
-  return std::make_unique<EmptyRun>(strategy);
-}
+std::unique_ptr<Side> libdist_idle(const Strategy& strategy) { return std::make_unique<Idle>(strategy); }
+std::unique_ptr<Side> libdist_run(const Strategy& strategy) { return std::make_unique<EmptyRun>(strategy); }
 
 }  // namespace bench

@@ -139,14 +139,10 @@ class WallTime final : public Side {
 
 }  // namespace
 
-std::unique_ptr<Side> wall_time(double us) {
-  return std::make_unique<WallTime>(us);
-}
+std::unique_ptr<Side> wall_time(double us) { return std::make_unique<WallTime>(us); }
 std::unique_ptr<Side> cache_line_hop(const CpuPair& between) {
   return std::make_unique<CacheLineHop>(between);
 }
-std::unique_ptr<Side> memory_rmw2(int threads) {
-  return std::make_unique<MemoryRmw2>(threads);
-}
+std::unique_ptr<Side> memory_rmw2(int threads) { return std::make_unique<MemoryRmw2>(threads); }
 
 }  // namespace bench

@@ -127,12 +127,8 @@ class OpenMpEmptyRegion final : public Side {
 
 }  // namespace
 
-std::unique_ptr<Side> openmp_all_reduce(Data& data) {
-  return std::make_unique<OpenMpAllReduce>(data);
-}
-std::unique_ptr<Side> openmp_barrier(int threads) {
-  return std::make_unique<OpenMpBarrier>(threads);
-}
+std::unique_ptr<Side> openmp_all_reduce(Data& data) { return std::make_unique<OpenMpAllReduce>(data); }
+std::unique_ptr<Side> openmp_barrier(int threads) { return std::make_unique<OpenMpBarrier>(threads); }
 std::unique_ptr<Side> openmp_empty_region(int threads) {
   return std::make_unique<OpenMpEmptyRegion>(threads);
 }

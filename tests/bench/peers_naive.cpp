@@ -109,8 +109,6 @@ class NaiveBarrier final : public Side {
 std::unique_ptr<Side> naive_all_reduce(Naive form, Data& data) {
   return std::make_unique<NaiveAllReduce>(form, data);
 }
-std::unique_ptr<Side> naive_barrier(int replicas) {
-  return std::make_unique<NaiveBarrier>(replicas);
-}
+std::unique_ptr<Side> naive_barrier(int replicas) { return std::make_unique<NaiveBarrier>(replicas); }
 
 }  // namespace bench

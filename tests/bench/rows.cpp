@@ -27,9 +27,7 @@ std::string bytes_text(size_t bytes) {
   return text;
 }
 
-MaybeTarget some(Target target) {
-  return target.floor > 0 ? MaybeTarget(target) : std::nullopt;
-}
+MaybeTarget some(Target target) { return target.floor > 0 ? MaybeTarget(target) : std::nullopt; }
 
 }  // namespace
 

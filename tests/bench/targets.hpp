@@ -17,9 +17,7 @@ enum class Unit {
   kTimePerByte,  // libdist's time over its own time for as many bytes of f32: less is better
   kCpuShare,     // CPU time over wall time: less is better
 };
-constexpr bool more_is_better(Unit unit) {
-  return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit;
-}
+constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
 
 struct Target {
   double floor, goal;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store-to-load barrier that costs its frequent side nothing.
 //
-// A publisher stores a word and then looks whether anyone sleeps on it; a sleeper says that it sleeps and then
-// looks at the word once more. Each must see the other's store or the other's must see its own. Ordinarily both
-// pay a full barrier; with the system's help (Linux: membarrier) the sleeper, who has time, pays for both.
+// A publisher stores a word and then looks whether anyone sleeps on it; a sleeper says that it sleeps and
+// then looks at the word once more. Each must see the other's store or the other's must see its own.
+// Ordinarily both pay a full barrier; with the system's help (Linux: membarrier) the sleeper, who has time,
+// pays for both.
 #pragma once
 
 namespace dist {

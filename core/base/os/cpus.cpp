@@ -187,11 +187,12 @@ int cpus_by_core(int* out, int most) noexcept {
 
 std::size_t last_level_cache_bytes() noexcept {
   // The kernel's own table first: in a virtual machine the C library may report the whole host's.
-  for (const char* path : {"/sys/devices/system/cpu/cpu0/cache/index3/size",
-                           "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
+  for (const char* path :
+       {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
     char line[32];
     unsigned long kib = 0;
-    if (read_line(path, line, sizeof line) && std::sscanf(line, "%luK", &kib) == 1 && kib > 0) return kib << 10;
+    if (read_line(path, line, sizeof line) && std::sscanf(line, "%luK", &kib) == 1 && kib > 0)
+      return kib << 10;
   }
   const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;

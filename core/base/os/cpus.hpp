@@ -6,15 +6,15 @@
 
 namespace dist {
 
-// CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or v2)
-// gives fewer CPUs' worth of time. At least 1.
+// CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or
+// v2) gives fewer CPUs' worth of time. At least 1.
 int usable_cpus() noexcept;
 
 // The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
 int current_cpu() noexcept;
 
-// CPUs of the affinity mask, by the system's numbers, one a physical core first, neighbours (package, NUMA node,
-// cache) next to each other. Writes at most `most`, returns how many.
+// CPUs of the affinity mask, by the system's numbers, one a physical core first, neighbours (package, NUMA
+// node, cache) next to each other. Writes at most `most`, returns how many.
 int cpus_by_core(int* out, int most) noexcept;
 
 // Bytes of one last-level cache; a guess of 32 MiB where unknown.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knowing that one is in a forked child, without a system call: threads do not survive a fork, so a strategy's
-// handle must give an error there and never wait.
+// Knowing that one is in a forked child, without a system call: threads do not survive a fork, so a
+// strategy's handle must give an error there and never wait.
 #pragma once
 
 #include <atomic>

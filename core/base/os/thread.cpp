@@ -39,8 +39,10 @@ Status Thread::start(void* (*main)(void*), void* argument) noexcept {
   const int error = pthread_create(&handle_, nullptr, main, argument);
   started_ = error == 0;
   if (started_) return kOk;
-  return fail(DIST_RESOURCE_EXHAUSTED, "the system gives no further thread (%s); ask for fewer replicas, or raise "
-              "its limits (ulimit -u, the cgroup's pids.max)", strerrorname_np(error));
+  return fail(DIST_RESOURCE_EXHAUSTED,
+              "the system gives no further thread (%s); ask for fewer replicas, or raise "
+              "its limits (ulimit -u, the cgroup's pids.max)",
+              strerrorname_np(error));
 }
 
 void Thread::join() noexcept {
