@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of sections 2 to 6 share: strategies, one way to run replicas on any kind of thread, and reports
- * carried from the thread that saw them to the test's own.
+ * What the tests of sections 2 to 6 share: strategies, one way to run replicas on any kind of thread, and
+ * reports carried from the thread that saw them to the test's own.
  */
 #ifndef TESTS_ABI_COMMON_H
 #define TESTS_ABI_COMMON_H
@@ -28,24 +28,24 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 enum { MOST = 64 }; /* replicas of a test */
 
-#define assert_ok(call)                                                            \
-  do {                                                                             \
-    const dist_status assert_ok_status = (call);                                   \
-    if (assert_ok_status != DIST_OK) {                                             \
+#define assert_ok(call)                                                                     \
+  do {                                                                                      \
+    const dist_status assert_ok_status = (call);                                            \
+    if (assert_ok_status != DIST_OK) {                                                      \
       fail_msg("%s: %s: %s", #call, dist_status_name(assert_ok_status), dist_last_error()); \
-    }                                                                              \
+    }                                                                                       \
   } while (0)
 
 /* The call fails with `status`, and its message holds `words`. */
-#define assert_fails(call, status, words)                                          \
-  do {                                                                             \
-    assert_int_equal(call, status);                                                \
-    assert_has(dist_last_error(), words);                                          \
+#define assert_fails(call, status, words) \
+  do {                                    \
+    assert_int_equal(call, status);       \
+    assert_has(dist_last_error(), words); \
   } while (0)
 
-#define assert_has(text, words)                                                    \
-  do {                                                                             \
-    if (strstr(text, words) == NULL) fail_msg("no '%s' in '%s'", words, text);     \
+#define assert_has(text, words)                                                \
+  do {                                                                         \
+    if (strstr(text, words) == NULL) fail_msg("no '%s' in '%s'", words, text); \
   } while (0)
 
 /* A thread's latest error, copied so that another thread can look at it. */
@@ -121,8 +121,8 @@ static inline void *host_thread_main(void *argument) {
 }
 
 /* dist_run(), or the same on threads of the host. `out_error` is the report where the status is not OK. */
-static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_replica_fn fn, void *user_data,
-                                 report *out_error) {
+static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_replica_fn fn,
+                                 void *user_data, report *out_error) {
   if (threads != DIST_THREADS_HOST) {
     const dist_status status = dist_run(strategy, fn, user_data);
     read_report(out_error);
@@ -184,7 +184,8 @@ static inline int count_threads(void) {
   return count;
 }
 
-/* A joined thread is still listed for a moment. Never ends where one is left behind: the test's time limit tells. */
+/* A joined thread is still listed for a moment. Never ends where one is left behind: the test's time limit
+ * tells. */
 static inline void await_threads(int count) {
 #if defined(__SANITIZE_THREAD__)
   (void)count; /* the sanitizer has a thread of its own, and reports those that leak */

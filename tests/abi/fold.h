@@ -60,7 +60,10 @@ static inline uint16_t to_f16(float value) {
   uint16_t low = 0, high = 0x7C00;
   while (high - low > 1) {
     const uint16_t middle = (uint16_t)((low + high) / 2);
-    if (middle < 0x7C00 && from_f16(middle) <= size) low = middle; else high = middle;
+    if (middle < 0x7C00 && from_f16(middle) <= size)
+      low = middle;
+    else
+      high = middle;
   }
   if (low == 0x7BFF) return (uint16_t)(sign | low); /* below 65520 */
   const double under = (double)size - from_f16(low), over = (double)from_f16((uint16_t)(low + 1)) - size;
@@ -68,14 +71,16 @@ static inline uint16_t to_f16(float value) {
   return (uint16_t)(sign | (low + up));
 }
 
-#define FOLD_FLOATING(name, type)                                                           \
-  static inline type name(dist_reduce_op op, type a, type b) {                              \
-    switch (op) {                                                                           \
-      case DIST_REDUCE_MIN: return isnan(a) || isnan(b) ? (type)NAN : a == b ? (signbit(a) ? a : b) : a < b ? a : b; \
-      case DIST_REDUCE_MAX: return isnan(a) || isnan(b) ? (type)NAN : a == b ? (signbit(a) ? b : a) : a > b ? a : b; \
-      case DIST_REDUCE_PROD: return a * b;                                                  \
-      default: return a + b;                                                                \
-    }                                                                                       \
+#define FOLD_FLOATING(name, type)                                                                \
+  static inline type name(dist_reduce_op op, type a, type b) {                                   \
+    switch (op) {                                                                                \
+      case DIST_REDUCE_MIN:                                                                      \
+        return isnan(a) || isnan(b) ? (type)NAN : a == b ? (signbit(a) ? a : b) : a < b ? a : b; \
+      case DIST_REDUCE_MAX:                                                                      \
+        return isnan(a) || isnan(b) ? (type)NAN : a == b ? (signbit(a) ? b : a) : a > b ? a : b; \
+      case DIST_REDUCE_PROD: return a * b;                                                       \
+      default: return a + b;                                                                     \
+    }                                                                                            \
   }
 FOLD_FLOATING(fold_float, float)
 FOLD_FLOATING(fold_double, double)
@@ -98,7 +103,9 @@ static inline int64_t load_integer(dist_dtype dtype, const void *at) {
     default: return *(const int64_t *)at;
   }
 }
-static inline int64_t wrap_integer(dist_dtype dtype, uint64_t bits) { return load_integer(dtype, &bits); } /* little-endian */
+static inline int64_t wrap_integer(dist_dtype dtype, uint64_t bits) {
+  return load_integer(dtype, &bits);
+} /* little-endian */
 
 static inline int64_t fold_integer(dist_reduce_op op, dist_dtype dtype, int64_t a, int64_t b) {
   const int less = dtype == DIST_U64 ? (uint64_t)a < (uint64_t)b : a < b;
@@ -115,7 +122,8 @@ static inline float load_half(dist_dtype dtype, const uint16_t *at) {
 }
 
 /* Element i of the fold of n buffers, written to `out` as the result's dtype has it. */
-static inline void fold_element(dist_reduce_op op, dist_dtype dtype, const void *const *in, size_t n, size_t i, void *out) {
+static inline void fold_element(dist_reduce_op op, dist_dtype dtype, const void *const *in, size_t n,
+                                size_t i, void *out) {
   const int mean = op == DIST_REDUCE_MEAN;
   if (dtype == DIST_F16 || dtype == DIST_BF16) {
     float acc = load_half(dtype, (const uint16_t *)in[0] + i);
@@ -146,7 +154,8 @@ static inline void fold_element(dist_reduce_op op, dist_dtype dtype, const void 
   } else {
     const size_t size = size_of(dtype);
     int64_t acc = load_integer(dtype, (const char *)in[0] + i * size);
-    for (size_t p = 1; p < n; p++) acc = fold_integer(op, dtype, acc, load_integer(dtype, (const char *)in[p] + i * size));
+    for (size_t p = 1; p < n; p++)
+      acc = fold_integer(op, dtype, acc, load_integer(dtype, (const char *)in[p] + i * size));
     if (!mean) {
       memcpy(out, &acc, size);
     } else if (size >= 4) {
@@ -166,7 +175,8 @@ static inline int same_element(dist_dtype dtype, const void *a, const void *b) {
     case DIST_F32: return isnan(*(const float *)a) && isnan(*(const float *)b);
     case DIST_F64: return isnan(*(const double *)a) && isnan(*(const double *)b);
     case DIST_COMPLEX64:
-      return same_element(DIST_F32, a, b) && same_element(DIST_F32, (const float *)a + 1, (const float *)b + 1);
+      return same_element(DIST_F32, a, b) &&
+             same_element(DIST_F32, (const float *)a + 1, (const float *)b + 1);
     default: return 0;
   }
 }
@@ -191,9 +201,17 @@ static inline void fill_random(dist_dtype dtype, void *data, size_t elements, ui
     const float pair[2] = {small, (float)(bits & 1023) / 7.0f - 50.0f};
     const uint32_t subnormal = (uint32_t)bits & 0x803FFFFF;
     switch (dtype) {
-      case DIST_F16: memcpy(at, bits % 17 == 0 ? (const void *)&bits : &f16, size); break; /* any bits: inf, NaN too */
+      case DIST_F16:
+        memcpy(at, bits % 17 == 0 ? (const void *)&bits : &f16, size);
+        break; /* any bits: inf, NaN too */
       case DIST_BF16: memcpy(at, bits % 17 == 0 ? (const void *)&bits : &bf16, size); break;
-      case DIST_F32: memcpy(at, bits % 17 == 0 ? (const void *)&bits : bits % 5 == 0 ? (const void *)&subnormal : &small, size); break;
+      case DIST_F32:
+        memcpy(at,
+               bits % 17 == 0  ? (const void *)&bits
+               : bits % 5 == 0 ? (const void *)&subnormal
+                               : &small,
+               size);
+        break;
       case DIST_F64: memcpy(at, bits % 17 == 0 ? (const void *)&bits : &number, size); break;
       case DIST_COMPLEX64: memcpy(at, pair, size); break;
       case DIST_BOOL: *at = (char)(bits % 3); break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 6, all_reduce: the same bits as a plain fold from left to right, whatever the size, the number of replicas,
- * how crowded they are, and the host's floating-point environment.
+ * Section 6, all_reduce: the same bits as a plain fold from left to right, whatever the size, the number of
+ * replicas, how crowded they are, and the host's floating-point environment.
  */
 #include "common.h"
 
@@ -32,7 +32,9 @@ static void make_buffers(job *j, int32_t replicas, uint64_t seed) {
       j->in[t][r] = malloc((size_t)j->lengths[t] * size_of(j->dtypes[t]) + 1);
       fill_random(j->dtypes[t], j->in[t][r], (size_t)j->lengths[t], seed++);
       const int own = !j->in_place && !(j->one_out && r > 0);
-      j->out[t][r] = own ? malloc((size_t)j->lengths[t] * size_of(result) + 1) : j->in_place ? j->in[t][r] : j->out[t][0];
+      j->out[t][r] = own           ? malloc((size_t)j->lengths[t] * size_of(result) + 1)
+                     : j->in_place ? j->in[t][r]
+                                   : j->out[t][0];
     }
   }
 }
@@ -56,14 +58,16 @@ static dist_status reduce_job(dist_replica *replica, void *user_data) {
   }
 #if defined(__x86_64__)
   const unsigned int standard = _mm_getcsr();
-  if (j->rough_floating_point) _mm_setcsr(standard | 0x8040 | (unsigned)(me % 4) << 13); /* FTZ, DAZ, another rounding */
+  if (j->rough_floating_point)
+    _mm_setcsr(standard | 0x8040 | (unsigned)(me % 4) << 13); /* FTZ, DAZ, another rounding */
   const unsigned int rough = _mm_getcsr();
 #endif
   j->statuses[me] = dist_all_reduce(replica, j->op, in, j->in_place ? in : out, j->n, NULL);
 #if defined(__x86_64__)
   const unsigned int after = _mm_getcsr();
   _mm_setcsr(standard);
-  if ((after ^ rough) & ~0x3Fu) return dist_fail(DIST_INTERNAL, "the host's floating-point environment was changed");
+  if ((after ^ rough) & ~0x3Fu)
+    return dist_fail(DIST_INTERNAL, "the host's floating-point environment was changed");
 #endif
   return j->statuses[me];
 }
@@ -77,7 +81,8 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
     const size_t size = size_of(dtype_of_result(j->op, j->dtypes[t]));
     expected[t] = malloc((size_t)j->lengths[t] * size + 1);
     for (int64_t i = 0; i < j->lengths[t]; i++) {
-      fold_element(j->op, j->dtypes[t], (const void *const *)j->in[t], (size_t)replicas, (size_t)i, expected[t] + (size_t)i * size);
+      fold_element(j->op, j->dtypes[t], (const void *const *)j->in[t], (size_t)replicas, (size_t)i,
+                   expected[t] + (size_t)i * size);
     }
   }
   report error;
@@ -90,9 +95,11 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
       if (memcmp(j->out[t][r], expected[t], (size_t)j->lengths[t] * size) == 0) continue;
       for (int64_t i = 0; i < j->lengths[t]; i++) {
         if (!same_element(result, (char *)j->out[t][r] + (size_t)i * size, expected[t] + (size_t)i * size)) {
-          fail_msg("op %d, dtype %d, R %d, %lld elements, tensor %zu, replica %d: element %lld differs (seed %llu)",
-                   (int)j->op, (int)j->dtypes[t], (int)replicas, (long long)j->lengths[t], t, (int)r, (long long)i,
-                   (unsigned long long)seed);
+          fail_msg(
+              "op %d, dtype %d, R %d, %lld elements, tensor %zu, replica %d: element %lld differs (seed "
+              "%llu)",
+              (int)j->op, (int)j->dtypes[t], (int)replicas, (long long)j->lengths[t], t, (int)r, (long long)i,
+              (unsigned long long)seed);
         }
       }
     }
@@ -129,7 +136,8 @@ static void every_op_and_dtype(void **state) {
 static void sizes_of_every_algorithm(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 8};
-  static const int64_t bytes[] = {92, 96, 100, 65532, 65536, 65540, 131072, 1048572, 1048576, 1048580, 3000000};
+  static const int64_t bytes[] = {92,     96,      100,     65532,   65536,  65540,
+                                  131072, 1048572, 1048576, 1048580, 3000000};
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
       dist_strategy *strategy = strategy_of(sizes[s], threads);
@@ -241,25 +249,29 @@ static void wrong_arguments(void **state) {
   float data[16] = {0};
   double wide[16];
   int32_t whole[16] = {0};
-  int64_t four = 4, five = 5, minus = -1, two_two[] = {2, 2}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 40}, gaps[] = {2};
+  int64_t four = 4, five = 5, minus = -1, two_two[] = {2, 2}, huge[] = {INT64_C(1) << 40, INT64_C(1) << 40},
+          gaps[] = {2};
   int64_t too_many[17] = {0};
   const dist_tensor good = vector_of(data, DIST_F32, &four);
   dist_tensor bad = good, ints = vector_of(whole, DIST_I32, &four);
   refused(0, good, good, "op 0");
   refused(6, good, good, "op 6");
-  refused(DIST_REDUCE_MIN, vector_of(data, DIST_COMPLEX64, &four), vector_of(data, DIST_COMPLEX64, &four), "complex");
+  refused(DIST_REDUCE_MIN, vector_of(data, DIST_COMPLEX64, &four), vector_of(data, DIST_COMPLEX64, &four),
+          "complex");
   refused(DIST_REDUCE_SUM, vector_of(data, DIST_BOOL, &four), vector_of(data, DIST_BOOL, &four), "bool");
   bad.dtype = 99;
   refused(DIST_REDUCE_SUM, bad, bad, "99 is no dtype");
   refused(DIST_REDUCE_SUM, good, vector_of(wide, DIST_F64, &four), "out must be f32");
   refused(DIST_REDUCE_SUM, good, vector_of(data + 8, DIST_F32, &five), "shapes must be equal");
   refused(DIST_REDUCE_SUM, good, (dist_tensor){data + 8, DIST_F32, 2, two_two, NULL}, "shapes must be equal");
-  refused(DIST_REDUCE_SUM, vector_of(data, DIST_F32, &minus), vector_of(data, DIST_F32, &minus), "shape[0] is -1");
+  refused(DIST_REDUCE_SUM, vector_of(data, DIST_F32, &minus), vector_of(data, DIST_F32, &minus),
+          "shape[0] is -1");
   bad = (dist_tensor){data, DIST_F32, 2, huge, NULL};
   refused(DIST_REDUCE_SUM, bad, bad, "2^63");
   bad = (dist_tensor){data, DIST_F32, 17, too_many, NULL};
   refused(DIST_REDUCE_SUM, bad, bad, "ndim is 17");
-  refused(DIST_REDUCE_SUM, vector_of(NULL, DIST_F32, &four), vector_of(NULL, DIST_F32, &four), "data is NULL");
+  refused(DIST_REDUCE_SUM, vector_of(NULL, DIST_F32, &four), vector_of(NULL, DIST_F32, &four),
+          "data is NULL");
   refused(DIST_REDUCE_SUM, vector_of(data, DIST_F32, NULL), good, "shape is NULL");
   bad = good;
   bad.strides = gaps;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every request for memory fails once, from creating a strategy to ending it: a status or success each time, nothing
- * leaked, and what failed works when it is tried again. The same for threads, by a limit on address space.
+ * Every request for memory fails once, from creating a strategy to ending it: a status or success each time,
+ * nothing leaked, and what failed works when it is tried again. The same for threads, by a limit on address
+ * space.
  */
 #include "common.h"
 
@@ -34,19 +35,21 @@ static void counted_free(void *user_data, void *memory, size_t size, size_t alig
 
 enum { R = 3 };
 
-static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                             void *user_data) {
   (void)strategy, (void)user_data;
   *out_result = dist_value_retain(dist_value_item(args, 0));
   return DIST_OK;
 }
 
-static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                             void *user_data) {
+static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
   (void)kwargs, (void)user_data;
   dist_strategy *strategy = dist_replica_strategy(replica);
   int64_t lengths[] = {3, 40000};
   float *memory = calloc(40003, sizeof *memory);
-  dist_tensor list[] = {vector_of(memory, DIST_F32, &lengths[0]), vector_of(memory + 3, DIST_F32, &lengths[1])};
+  dist_tensor list[] = {vector_of(memory, DIST_F32, &lengths[0]),
+                        vector_of(memory + 3, DIST_F32, &lengths[1])};
   dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, 2, NULL);
   dist_value *mine = NULL, *named = NULL, *merge_args = NULL, *merged = NULL;
   static const char *const keys[] = {"step"};
@@ -70,7 +73,8 @@ static dist_status use(dist_strategy *strategy) {
   const dist_tensor scalar = {&number, DIST_F32, 0, NULL, NULL};
   dist_value *items[R] = {NULL}, *own = NULL, *args = NULL, *result = NULL;
   dist_status status = DIST_OK;
-  for (int r = 0; r < R && status == DIST_OK; r++) status = dist_value_create_tensor(strategy, &scalar, &items[r]);
+  for (int r = 0; r < R && status == DIST_OK; r++)
+    status = dist_value_create_tensor(strategy, &scalar, &items[r]);
   if (status == DIST_OK) status = dist_value_create_per_replica(strategy, items, R, &own);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &own, 1, &args);
   if (status == DIST_OK) status = dist_run_values(strategy, all_of_it, NULL, args, NULL, NULL, &result);
@@ -132,7 +136,8 @@ static dist_status steady(dist_replica *replica, void *user_data) {
     if (status == DIST_OK) status = dist_barrier(replica, NULL);
   }
   free(memory);
-  if (status == DIST_OK && atomic_load(&a->requests) != requests) status = dist_fail(DIST_INTERNAL, "it allocates");
+  if (status == DIST_OK && atomic_load(&a->requests) != requests)
+    status = dist_fail(DIST_INTERNAL, "it allocates");
   return status;
 }
 

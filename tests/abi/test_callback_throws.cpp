@@ -16,37 +16,42 @@ extern "C" {
 
 namespace {
 
-dist_status throw_in_one(dist_replica* replica, void* user_data) {
-  if (dist_replica_id(replica) == *static_cast<int32_t*>(user_data)) throw std::runtime_error("no promise kept");
+dist_status throw_in_one(dist_replica *replica, void *user_data) {
+  if (dist_replica_id(replica) == *static_cast<int32_t *>(user_data))
+    throw std::runtime_error("no promise kept");
   return dist_barrier(replica, nullptr);
 }
 
-dist_status throw_in_values(dist_replica* replica, dist_value*, dist_value*, dist_value**, void* user_data) {
-  if (dist_replica_id(replica) == *static_cast<int32_t*>(user_data)) throw 7;
+dist_status throw_in_values(dist_replica *replica, dist_value *, dist_value *, dist_value **,
+                            void *user_data) {
+  if (dist_replica_id(replica) == *static_cast<int32_t *>(user_data)) throw 7;
   return dist_barrier(replica, nullptr);
 }
 
-dist_status throw_in_merge(dist_strategy*, dist_value*, dist_value**, void*) { throw std::logic_error("merging"); }
+dist_status throw_in_merge(dist_strategy *, dist_value *, dist_value **, void *) {
+  throw std::logic_error("merging");
+}
 
-dist_status merge(dist_replica* replica, void*) {
+dist_status merge(dist_replica *replica, void *) {
   return dist_merge_call(replica, throw_in_merge, nullptr, nullptr, nullptr, nullptr);
 }
 
-dist_status fine(dist_replica* replica, void*) { return dist_barrier(replica, nullptr); }
+dist_status fine(dist_replica *replica, void *) { return dist_barrier(replica, nullptr); }
 
-void thrown_exceptions_are_a_status(void**) {
+void thrown_exceptions_are_a_status(void **) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; ++threads) {
     dist_strategy_options options;
     dist_strategy_options_init(&options, sizeof options);
     options.num_replicas = 3;
     options.threads = threads;
-    dist_strategy* strategy = nullptr;
+    dist_strategy *strategy = nullptr;
     assert_int_equal(dist_strategy_create(&options, &strategy), DIST_OK);
     for (int32_t who = 0; who < 3; ++who) {
       assert_int_equal(dist_run(strategy, throw_in_one, &who), DIST_UNKNOWN);
       assert_non_null(std::strstr(dist_last_error(), "threw a C++ exception"));
-      dist_value* result = nullptr;
-      assert_int_equal(dist_run_values(strategy, throw_in_values, &who, nullptr, nullptr, nullptr, &result), DIST_UNKNOWN);
+      dist_value *result = nullptr;
+      assert_int_equal(dist_run_values(strategy, throw_in_values, &who, nullptr, nullptr, nullptr, &result),
+                       DIST_UNKNOWN);
       assert_null(result);
       assert_int_equal(dist_run(strategy, merge, nullptr), DIST_UNKNOWN);
       assert_int_equal(dist_run(strategy, fine, nullptr), DIST_OK);

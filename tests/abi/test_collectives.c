@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 6, collectives beside all_reduce: broadcast, barrier, merge_call, parallel_for, and what all of them refuse.
+ * Section 6, collectives beside all_reduce: broadcast, barrier, merge_call, parallel_for, and what all of
+ * them refuse.
  */
 #include "common.h"
 
 typedef struct job {
   int32_t root;
   int64_t length;
-  int32_t n;          /* tensors */
+  int32_t n; /* tensors */
   int in_place, shared_out;
   int64_t *shared;
-  int64_t *wrong;     /* a slot for each replica */
+  int64_t *wrong; /* a slot for each replica */
   atomic_int calls;
   dist_status statuses[MOST];
   report reports[MOST];
@@ -18,7 +19,9 @@ typedef struct job {
   int round;
 } job;
 
-static int64_t element(int32_t replica, int32_t tensor, int64_t i) { return replica * 1000000007LL + tensor * 100003 + i; }
+static int64_t element(int32_t replica, int32_t tensor, int64_t i) {
+  return replica * 1000000007LL + tensor * 100003 + i;
+}
 
 /* Tensors of `length`, none, and a third of it. */
 static int64_t length_of(const job *j, int32_t t) { return t == 0 ? j->length : t == 1 ? 0 : j->length / 3; }
@@ -31,12 +34,15 @@ static dist_status broadcast_one(dist_replica *replica, void *user_data) {
   for (int32_t t = 0; t < j->n; t++) {
     lengths[t] = length_of(j, t);
     const size_t bytes = (size_t)lengths[t] * sizeof(int64_t);
-    int64_t *from = malloc(bytes + 1), *to = j->shared_out && t == 0 ? j->shared : j->in_place ? from : malloc(bytes + 1);
+    int64_t *from = malloc(bytes + 1), *to = j->shared_out && t == 0 ? j->shared
+                                             : j->in_place           ? from
+                                                                     : malloc(bytes + 1);
     for (int64_t i = 0; i < lengths[t]; i++) from[i] = element(me, t, i);
     in[t] = vector_of(from, DIST_I64, &lengths[t]);
     out[t] = vector_of(to, DIST_I64, &lengths[t]);
   }
-  const dist_status status = dist_broadcast(replica, j->root, me == j->root ? in : NULL, out, (size_t)j->n, NULL);
+  const dist_status status =
+      dist_broadcast(replica, j->root, me == j->root ? in : NULL, out, (size_t)j->n, NULL);
   int64_t wrong = 0;
   for (int32_t t = 0; t < j->n; t++) {
     const int64_t *to = out[t].data;
@@ -60,8 +66,12 @@ static void broadcast_from_every_root(void **state) {
         const int32_t step = lengths[l] > 1000 && sizes[s] > 4 ? 3 : 1;
         for (int32_t root = 0; root < sizes[s]; root += step) {
           int64_t wrong[MOST] = {0};
-          job j = {.root = root, .length = lengths[l], .n = variant < 3 ? 1 : 3, .in_place = variant % 3 == 1,
-                   .shared_out = variant % 3 == 2, .wrong = wrong};
+          job j = {.root = root,
+                   .length = lengths[l],
+                   .n = variant < 3 ? 1 : 3,
+                   .in_place = variant % 3 == 1,
+                   .shared_out = variant % 3 == 2,
+                   .wrong = wrong};
           j.shared = malloc((size_t)j.length * sizeof(int64_t) + 1);
           assert_ok(dist_run(strategy, broadcast_one, &j));
           for (int32_t r = 0; r < sizes[s]; r++) assert_int_equal(wrong[r], 0);
@@ -114,12 +124,15 @@ static int64_t number_in(const dist_value *value) {
 }
 
 /* args: [per-replica]; the result: a per-replica value of twice the sum, plus the id. */
-static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                 void *user_data) {
   job *j = user_data;
   atomic_fetch_add(&j->calls, 1);
   const int32_t n = dist_strategy_num_replicas(strategy);
-  if (strategy != j->strategy || dist_value_kind(args) != DIST_VALUE_LIST || dist_value_size(args) != 1) return DIST_INTERNAL;
-  if (dist_run(strategy, broadcast_one, NULL) != DIST_FAILED_PRECONDITION) return dist_fail(DIST_INTERNAL, "a run inside");
+  if (strategy != j->strategy || dist_value_kind(args) != DIST_VALUE_LIST || dist_value_size(args) != 1)
+    return DIST_INTERNAL;
+  if (dist_run(strategy, broadcast_one, NULL) != DIST_FAILED_PRECONDITION)
+    return dist_fail(DIST_INTERNAL, "a run inside");
   const dist_value *given = dist_value_item(args, 0);
   int64_t sum = 0;
   for (int32_t r = 0; r < n; r++) sum += number_in(n == 1 ? given : dist_value_item(given, (size_t)r));
@@ -142,7 +155,8 @@ static dist_status merge_often(dist_replica *replica, void *user_data) {
     dist_value *mine = NULL, *args = NULL, *result = NULL;
     dist_status status = scalar(j->strategy, me + round, &mine);
     if (status == DIST_OK) status = dist_value_create_list(j->strategy, &mine, 1, &args);
-    if (status == DIST_OK) status = dist_merge_call(replica, sum_and_share, j, args, NULL, round % 5 == 4 ? NULL : &result);
+    if (status == DIST_OK)
+      status = dist_merge_call(replica, sum_and_share, j, args, NULL, round % 5 == 4 ? NULL : &result);
     const int64_t expected = 2 * (n * (n - 1) / 2 + n * round) + me;
     if (status == DIST_OK && round % 5 != 4) j->wrong[me] += number_in(result) != expected;
     dist_value_release(result);
@@ -169,13 +183,16 @@ static void a_merge_function_runs_once_for_all(void **state) {
   }
 }
 
-static dist_status refuses(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status refuses(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                           void *user_data) {
   (void)user_data;
   *out_result = dist_value_retain(args); /* not leaked, and given to none */
-  return dist_value_size(args) == 0 && dist_strategy_num_replicas(strategy) == 3 ? dist_fail(DIST_OUT_OF_RANGE, "no more")
-                                                                                 : DIST_INTERNAL;
+  return dist_value_size(args) == 0 && dist_strategy_num_replicas(strategy) == 3
+             ? dist_fail(DIST_OUT_OF_RANGE, "no more")
+             : DIST_INTERNAL;
 }
-static dist_status refuses_silently(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status refuses_silently(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                    void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)user_data;
   return DIST_UNAVAILABLE;
 }
@@ -187,7 +204,8 @@ static dist_status merge_with_errors(dist_replica *replica, void *user_data) {
   j->statuses[me] = dist_merge_call(replica, refuses, NULL, NULL, NULL, &result);
   read_report(&j->reports[me]);
   if (result != NULL) return DIST_INTERNAL;
-  if (dist_merge_call(replica, refuses_silently, NULL, NULL, NULL, &result) != DIST_UNAVAILABLE) return DIST_INTERNAL;
+  if (dist_merge_call(replica, refuses_silently, NULL, NULL, NULL, &result) != DIST_UNAVAILABLE)
+    return DIST_INTERNAL;
   if (strstr(dist_last_error(), "merge function returned UNAVAILABLE") == NULL) return DIST_INTERNAL;
   return dist_barrier(replica, NULL); /* the function failed, the meeting did not */
 }
@@ -204,12 +222,14 @@ static void a_merge_functions_error_goes_to_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status collectives_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status collectives_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                      void *user_data) {
   (void)strategy, (void)args, (void)out_result;
   dist_replica *replica = *(dist_replica **)user_data;
   if (dist_barrier(replica, NULL) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
   if (strstr(dist_last_error(), "merge function") == NULL) return DIST_INTERNAL;
-  if (dist_merge_call(replica, collectives_inside, NULL, NULL, NULL, NULL) != DIST_FAILED_PRECONDITION) return DIST_INTERNAL;
+  if (dist_merge_call(replica, collectives_inside, NULL, NULL, NULL, NULL) != DIST_FAILED_PRECONDITION)
+    return DIST_INTERNAL;
   return DIST_OK;
 }
 
@@ -226,7 +246,8 @@ static void no_collectives_inside_a_merge_function(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status ends_its_thread(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status ends_its_thread(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                   void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)user_data;
   pthread_exit(NULL);
 }
@@ -292,7 +313,8 @@ static dist_status loop(dist_replica *replica, void *user_data) {
   dist_status status = dist_parallel_for(replica, 7, ITERATIONS - 3, 16, count_up, counts);
   if (status == DIST_OK) status = dist_parallel_for(replica, 7, 7, 1, count_up, counts);
   for (int i = 0; status == DIST_OK && i < ITERATIONS; i++) {
-    if (atomic_load(&counts[i]) != (i >= 7 && i < ITERATIONS - 3)) status = dist_fail(DIST_INTERNAL, "an iteration ran too often, or never");
+    if (atomic_load(&counts[i]) != (i >= 7 && i < ITERATIONS - 3))
+      status = dist_fail(DIST_INTERNAL, "an iteration ran too often, or never");
   }
   free(counts);
   if (status != DIST_OK) return status;

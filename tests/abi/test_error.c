@@ -21,7 +21,8 @@ static void before_the_first_failure(void **state) {
 
 static void version_and_features(void **state) {
   (void)state;
-  assert_int_equal(dist_version(), DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH);
+  assert_int_equal(dist_version(),
+                   DIST_VERSION_MAJOR * 10000 + DIST_VERSION_MINOR * 100 + DIST_VERSION_PATCH);
   assert_int_equal(dist_has_feature("pinning"), 1);
   assert_int_equal(dist_has_feature("telepathy"), 0);
   assert_int_equal(dist_has_feature(""), 0);
@@ -30,11 +31,13 @@ static void version_and_features(void **state) {
 
 static void statuses_have_names(void **state) {
   (void)state;
-  static const char *const names[] = {"OK",           "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",
-                                      "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",    "PERMISSION_DENIED",
-                                      "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-                                      "UNIMPLEMENTED", "INTERNAL",      "UNAVAILABLE",       "DATA_LOSS"};
-  for (size_t i = 0; i < COUNT_OF(names); i++) assert_string_equal(dist_status_name((dist_status)i), names[i]);
+  static const char *const names[] = {
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS"};
+  for (size_t i = 0; i < COUNT_OF(names); i++)
+    assert_string_equal(dist_status_name((dist_status)i), names[i]);
   assert_string_equal(dist_status_name(-1), "UNKNOWN_STATUS");
   assert_string_equal(dist_status_name(16), "UNKNOWN_STATUS");
   assert_string_equal(dist_status_name(INT32_MAX), "UNKNOWN_STATUS");
@@ -131,12 +134,9 @@ static void success_keeps_the_error(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(before_the_first_failure), /* first: no failure yet on this thread */
-      cmocka_unit_test(version_and_features),
-      cmocka_unit_test(statuses_have_names),
-      cmocka_unit_test(fail_sets_the_text),
-      cmocka_unit_test(long_texts_are_cut_between_characters),
-      cmocka_unit_test(info_of_every_size),
-      cmocka_unit_test(errors_belong_to_threads),
+      cmocka_unit_test(version_and_features),     cmocka_unit_test(statuses_have_names),
+      cmocka_unit_test(fail_sets_the_text),       cmocka_unit_test(long_texts_are_cut_between_characters),
+      cmocka_unit_test(info_of_every_size),       cmocka_unit_test(errors_belong_to_threads),
       cmocka_unit_test(success_keeps_the_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,32 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The fault matrix: one replica does something wrong in one collective, on every kind of thread. Every caller
- * returns, with one report that names the culprit; buffers may be freed at once; the next run works; no thread is
- * left behind.
+ * returns, with one report that names the culprit; buffers may be freed at once; the next run works; no
+ * thread is left behind.
  */
 #include "common.h"
 
-enum kind { REDUCE_INLINE, REDUCE_PARTS, REDUCE_TICKETS, REDUCE_LIST, BROADCAST, BROADCAST_LIST, BARRIER, MERGE, KINDS };
+enum kind {
+  REDUCE_INLINE,
+  REDUCE_PARTS,
+  REDUCE_TICKETS,
+  REDUCE_LIST,
+  BROADCAST,
+  BROADCAST_LIST,
+  BARRIER,
+  MERGE,
+  KINDS
+};
 static const char *const kind_names[] = {"all_reduce inline", "all_reduce in parts", "all_reduce by tickets",
                                          "all_reduce list",   "broadcast",           "broadcast list",
                                          "barrier",           "merge_call"};
-static const int32_t kind_collective[] = {
-    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_ALL_REDUCE,
-    DIST_COLLECTIVE_BROADCAST,  DIST_COLLECTIVE_BROADCAST,  DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
+static const int32_t kind_collective[] = {DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_ALL_REDUCE,
+                                          DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_ALL_REDUCE,
+                                          DIST_COLLECTIVE_BROADCAST,  DIST_COLLECTIVE_BROADCAST,
+                                          DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
 
 enum fault {
-  RETURNS, FAILS, SKIPS, EXTRA, SWAPS, OTHER_DTYPE, OTHER_COUNT, OTHER_OP, OTHER_ROOT, OTHER_TAG, OTHER_FUNCTION,
-  BAD_ARGUMENT, STALLS, CANCELS, GOES, FAULTS
+  RETURNS,
+  FAILS,
+  SKIPS,
+  EXTRA,
+  SWAPS,
+  OTHER_DTYPE,
+  OTHER_COUNT,
+  OTHER_OP,
+  OTHER_ROOT,
+  OTHER_TAG,
+  OTHER_FUNCTION,
+  BAD_ARGUMENT,
+  STALLS,
+  CANCELS,
+  GOES,
+  FAULTS
 };
-static const char *const fault_names[] = {"returns",     "fails",      "skips",     "extra",          "swaps",
-                                          "other dtype", "other count", "other op", "other root",     "other tag",
-                                          "other function", "bad argument", "stalls", "cancels", "thread ends"};
+static const char *const fault_names[] = {"returns",    "fails",       "skips",          "extra",
+                                          "swaps",      "other dtype", "other count",    "other op",
+                                          "other root", "other tag",   "other function", "bad argument",
+                                          "stalls",     "cancels",     "thread ends"};
 
 typedef struct scene {
   int32_t threads, num_replicas, culprit;
   enum kind kind;
   enum fault fault;
-  atomic_int waiting[MOST];  /* STALLS: has looked at the clock inside the collective */
+  atomic_int waiting[MOST]; /* STALLS: has looked at the clock inside the collective */
   atomic_llong now_ns;
   dist_status first[MOST]; /* what the failing call returned */
   report reports[MOST];
@@ -41,11 +67,13 @@ static int64_t scene_clock(void *user_data) {
   return atomic_load(&s->now_ns);
 }
 
-static dist_status merge_one(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status merge_one(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                             void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)user_data;
   return DIST_OK;
 }
-static dist_status merge_two(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status merge_two(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                             void *user_data) {
   (void)strategy, (void)args, (void)out_result, (void)user_data;
   return dist_fail(DIST_INTERNAL, "the culprit's function ran");
 }
@@ -71,7 +99,9 @@ static dist_status on_tensors(dist_replica *replica, enum kind kind, enum fault 
     const int32_t root = (change == OTHER_ROOT) + (change == BAD_ARGUMENT) * 999;
     status = dist_broadcast(replica, root, in, out, n, options);
   } else {
-    const dist_reduce_op op = change == OTHER_OP ? DIST_REDUCE_MAX : change == BAD_ARGUMENT ? 77 : DIST_REDUCE_SUM;
+    const dist_reduce_op op = change == OTHER_OP       ? DIST_REDUCE_MAX
+                              : change == BAD_ARGUMENT ? 77
+                                                       : DIST_REDUCE_SUM;
     status = dist_all_reduce(replica, op, in, out, n, options);
   }
   for (size_t t = 0; t < n; t++) free(in[t].data), free(out[t].data);
@@ -170,13 +200,13 @@ static dist_status expected_status(enum fault fault) {
   }
 }
 
-#define check(condition)                                                                                     \
-  do {                                                                                                       \
-    if (!(condition)) {                                                                                      \
-      fail_msg("%s, R %d, replica %d %s in %s: %s; replica %d says: %s", threads_name(s->threads),           \
-               (int)s->num_replicas, (int)s->culprit, fault_names[s->fault], kind_names[s->kind], #condition, \
-               (int)r, e->message);                                                                          \
-    }                                                                                                        \
+#define check(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      fail_msg("%s, R %d, replica %d %s in %s: %s; replica %d says: %s", threads_name(s->threads), \
+               (int)s->num_replicas, (int)s->culprit, fault_names[s->fault], kind_names[s->kind],  \
+               #condition, (int)r, e->message);                                                    \
+    }                                                                                              \
   } while (0)
 
 static void check_reports(const scene *s, dist_status run, const report *error) {
@@ -209,11 +239,12 @@ static void check_reports(const scene *s, dist_status run, const report *error) 
   }
 }
 
-static void play(dist_strategy *strategy, int32_t threads, int32_t num_replicas, enum kind kind, enum fault fault,
-                 int32_t culprit) {
+static void play(dist_strategy *strategy, int32_t threads, int32_t num_replicas, enum kind kind,
+                 enum fault fault, int32_t culprit) {
   scene *s = &the_scene;
   memset(s, 0, sizeof *s);
-  *s = (scene){.threads = threads, .num_replicas = num_replicas, .culprit = culprit, .kind = kind, .fault = fault};
+  *s = (scene){
+      .threads = threads, .num_replicas = num_replicas, .culprit = culprit, .kind = kind, .fault = fault};
   report error;
   const dist_status status = run_on(threads, strategy, act, s, &error);
   check_reports(s, status, &error);
@@ -247,9 +278,18 @@ static void matrix(int32_t threads) {
   await_threads(before);
 }
 
-static void caller_threads(void **state) { (void)state; matrix(DIST_THREADS_CALLER); }
-static void library_threads(void **state) { (void)state; matrix(DIST_THREADS_LIBRARY); }
-static void host_threads(void **state) { (void)state; matrix(DIST_THREADS_HOST); }
+static void caller_threads(void **state) {
+  (void)state;
+  matrix(DIST_THREADS_CALLER);
+}
+static void library_threads(void **state) {
+  (void)state;
+  matrix(DIST_THREADS_LIBRARY);
+}
+static void host_threads(void **state) {
+  (void)state;
+  matrix(DIST_THREADS_HOST);
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {

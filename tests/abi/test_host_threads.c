@@ -78,7 +78,8 @@ static void a_thread_ends_inside(void **state) {
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_HOST);
   for (int i = 0; i < 10; i++) {
     report error;
-    assert_int_equal(run_on(DIST_THREADS_HOST, strategy, second_one_goes, NULL, &error), DIST_FAILED_PRECONDITION);
+    assert_int_equal(run_on(DIST_THREADS_HOST, strategy, second_one_goes, NULL, &error),
+                     DIST_FAILED_PRECONDITION);
     assert_has(error.message, "replica 1's thread ended inside its run");
     assert_int_equal(error.replica, 1);
     assert_healthy(DIST_THREADS_HOST, strategy);
@@ -140,7 +141,8 @@ static void a_replica_never_comes(void **state) {
   dist_replica *replica = NULL;
   assert_ok(dist_replica_enter(strategy, 0, &replica));
   assert_fails(dist_barrier(replica, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
-  assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED, "replicas 1 have not left");
+  assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED,
+               "replicas 1 have not left");
   assert_fails(dist_replica_enter(strategy, 0, &replica), DIST_DEADLINE_EXCEEDED, "replicas 1 have not left");
   /* Nobody is inside: the strategy may end, though the run never will. */
   assert_ok(dist_strategy_destroy(strategy));

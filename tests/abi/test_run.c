@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sections 4 and 5, running replicas: whose thread, whose error, and what must not go on inside or after a run.
+ * Sections 4 and 5, running replicas: whose thread, whose error, and what must not go on inside or after a
+ * run.
  */
 #include "common.h"
 
@@ -25,7 +26,9 @@ static dist_status note_thread(dist_replica *replica, void *user_data) {
   s->replicas[me] = replica;
   pthread_sigmask(SIG_SETMASK, NULL, &s->masks[me]);
   atomic_fetch_add(&s->count, 1);
-  return dist_replica_num_replicas(replica) == 4 && dist_replica_strategy(replica) == s->other ? DIST_OK : DIST_INTERNAL;
+  return dist_replica_num_replicas(replica) == 4 && dist_replica_strategy(replica) == s->other
+             ? DIST_OK
+             : DIST_INTERNAL;
 }
 
 static void whose_threads(void **state) {
@@ -47,7 +50,8 @@ static void whose_threads(void **state) {
 static void signals_belong_to_the_host(void **state) {
   (void)state;
   static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF, SIGURG};
-  static const int blocked[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGPIPE, SIGALRM, SIGWINCH};
+  static const int blocked[] = {SIGINT,  SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,
+                                SIGCHLD, SIGPIPE, SIGALRM, SIGWINCH};
   sigset_t before, after;
   pthread_sigmask(SIG_SETMASK, NULL, &before);
   slots s = {.other = strategy_of(4, DIST_THREADS_LIBRARY)};
@@ -142,8 +146,8 @@ static void a_handle_ends_with_its_run(void **state) {
   dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   for (int i = 0; i < 4; i++) {
     assert_fails(dist_barrier(s.replicas[i], NULL), DIST_FAILED_PRECONDITION, "is not running");
-    assert_fails(dist_all_reduce(s.replicas[i], DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL), DIST_FAILED_PRECONDITION,
-                 "is not running");
+    assert_fails(dist_all_reduce(s.replicas[i], DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL),
+                 DIST_FAILED_PRECONDITION, "is not running");
     assert_int_equal(dist_replica_leave(s.replicas[i], DIST_OK), DIST_FAILED_PRECONDITION);
   }
   assert_healthy(DIST_THREADS_CALLER, s.other);
@@ -197,7 +201,8 @@ static void several_callers_are_served_in_turn(void **state) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     callers c = {.strategy = strategy_of(3, threads)};
     pthread_t host[4];
-    for (size_t i = 0; i < COUNT_OF(host); i++) assert_int_equal(pthread_create(&host[i], NULL, call_often, &c), 0);
+    for (size_t i = 0; i < COUNT_OF(host); i++)
+      assert_int_equal(pthread_create(&host[i], NULL, call_often, &c), 0);
     for (size_t i = 0; i < COUNT_OF(host); i++) pthread_join(host[i], NULL);
     assert_int_equal(atomic_load(&c.overlaps), 0);
     assert_int_equal(atomic_load(&c.failures), 0);
@@ -329,9 +334,9 @@ static void a_cancelled_run_is_cancelled_without_collectives(void **state) {
 
 typedef struct jumping_clock {
   atomic_llong now_ns;
-  atomic_int looks;       /* at the clock, by the replica that waits */
-  atomic_int lines;       /* of the log */
-  char line[256];         /* the first */
+  atomic_int looks; /* at the clock, by the replica that waits */
+  atomic_int lines; /* of the log */
+  char line[256];   /* the first */
   atomic_int returned;
   dist_status status;
 } jumping_clock;
@@ -346,7 +351,8 @@ static int64_t read_clock(void *user_data) {
 
 static void take_line(void *user_data, int32_t level, const char *message) {
   jumping_clock *c = user_data;
-  if (level == DIST_LOG_WARNING && atomic_load(&c->lines) == 0) snprintf(c->line, sizeof c->line, "%s", message);
+  if (level == DIST_LOG_WARNING && atomic_load(&c->lines) == 0)
+    snprintf(c->line, sizeof c->line, "%s", message);
   atomic_fetch_add(&c->lines, 1);
 }
 
@@ -385,7 +391,8 @@ static void a_clock_that_jumps(void **state) {
   options.log = take_line;
   options.log_user_data = &c;
   dist_strategy *strategy = strategy_with(options);
-  assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
+  assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c), DIST_DEADLINE_EXCEEDED,
+               "replica 1 did not arrive");
   assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
   assert_in_range(atomic_load(&c.lines), 1, 3);
   assert_has(c.line, "replica 0 is still waiting for replica 1 in barrier #1, tag grads");

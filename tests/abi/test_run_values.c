@@ -18,7 +18,8 @@ static int64_t number_in(const dist_value *value) {
 }
 
 /* Values end with the test: a container keeps its own references. */
-static dist_value *container(dist_strategy *strategy, int kind, const char *const *keys, dist_value **items, size_t n) {
+static dist_value *container(dist_strategy *strategy, int kind, const char *const *keys, dist_value **items,
+                             size_t n) {
   dist_value *value = NULL;
   switch (kind) {
     case DIST_VALUE_LIST: assert_ok(dist_value_create_list(strategy, items, n, &value)); break;
@@ -37,8 +38,8 @@ typedef struct seen {
 } seen;
 
 /* args: [7, per-replica, [mirrored, per-replica]]; kwargs: {"x": per-replica} */
-static dist_status look_at_arguments(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                                     void *user_data) {
+static dist_status look_at_arguments(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                                     dist_value **out_result, void *user_data) {
   seen *s = user_data;
   const int32_t me = dist_replica_id(replica);
   s->plain[me] = number_in(dist_value_item(args, 0));
@@ -60,7 +61,8 @@ static void replicas_find_their_components(void **state) {
   (void)state;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     dist_strategy *strategy = strategy_of(R, threads);
-    dist_value *nested[] = {per_replica(strategy, DIST_VALUE_MIRRORED, 100), per_replica(strategy, DIST_VALUE_PER_REPLICA, 200)};
+    dist_value *nested[] = {per_replica(strategy, DIST_VALUE_MIRRORED, 100),
+                            per_replica(strategy, DIST_VALUE_PER_REPLICA, 200)};
     dist_value *items[] = {number(strategy, 7), per_replica(strategy, DIST_VALUE_PER_REPLICA, 10),
                            container(strategy, DIST_VALUE_LIST, NULL, nested, 2)};
     dist_value *args = container(strategy, DIST_VALUE_LIST, NULL, items, 3);
@@ -79,10 +81,14 @@ static void replicas_find_their_components(void **state) {
       assert_int_equal(s.named[r], 300 + r);
     }
     assert_ok(dist_run_values(strategy, look_at_arguments, &s, args, kwargs, NULL, NULL));
-    assert_fails(dist_run_values(strategy, look_at_arguments, &s, kwargs, NULL, NULL, NULL), DIST_INVALID_ARGUMENT, "args is");
-    assert_fails(dist_run_values(strategy, look_at_arguments, &s, NULL, args, NULL, NULL), DIST_INVALID_ARGUMENT, "kwargs is");
-    assert_fails(dist_run_values(strategy, NULL, &s, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
-    assert_fails(dist_run_values(NULL, look_at_arguments, &s, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
+    assert_fails(dist_run_values(strategy, look_at_arguments, &s, kwargs, NULL, NULL, NULL),
+                 DIST_INVALID_ARGUMENT, "args is");
+    assert_fails(dist_run_values(strategy, look_at_arguments, &s, NULL, args, NULL, NULL),
+                 DIST_INVALID_ARGUMENT, "kwargs is");
+    assert_fails(dist_run_values(strategy, NULL, &s, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT,
+                 "fn is NULL");
+    assert_fails(dist_run_values(NULL, look_at_arguments, &s, args, NULL, NULL, NULL), DIST_INVALID_ARGUMENT,
+                 "strategy is NULL");
     dist_value_release(args);
     dist_value_release(kwargs);
     assert_ok(dist_strategy_destroy(strategy));
@@ -103,16 +109,18 @@ static dist_value *make(dist_strategy *strategy, int64_t n) {
 }
 
 /* {"own": [10 + id, shared], "same": shared} */
-static dist_status give_results(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                                void *user_data) {
+static dist_status give_results(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs;
   wishes *w = user_data;
   const int32_t me = dist_replica_id(replica);
   const int odd = me == w->odd_one;
   if (odd && w->oddity == NOTHING) return DIST_OK;
-  dist_value *numbers[] = {make(w->strategy, 10 + me), dist_value_retain(w->shared), dist_value_retain(w->shared)};
+  dist_value *numbers[] = {make(w->strategy, 10 + me), dist_value_retain(w->shared),
+                           dist_value_retain(w->shared)};
   dist_value *list = NULL;
-  dist_status status = dist_value_create_list(w->strategy, numbers, odd && w->oddity == A_LONGER_LIST ? 3 : 2, &list);
+  dist_status status =
+      dist_value_create_list(w->strategy, numbers, odd && w->oddity == A_LONGER_LIST ? 3 : 2, &list);
   if (status == DIST_OK && odd && w->oddity == ANOTHER_KIND) {
     *out_result = dist_value_retain(list);
   } else if (status == DIST_OK) {
@@ -145,21 +153,25 @@ static void results_merge_leaf_by_leaf(void **state) {
   for (int who = 0; who < R; who++) {
     w.odd_one = who;
     w.oddity = NOTHING;
-    assert_int_equal(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT);
+    assert_int_equal(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result),
+                     DIST_INVALID_ARGUMENT);
     w.oddity = A_LONGER_LIST;
-    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT, "own");
+    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result),
+                 DIST_INVALID_ARGUMENT, "own");
     w.oddity = ANOTHER_KIND;
-    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT, "result");
+    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result),
+                 DIST_INVALID_ARGUMENT, "result");
     w.oddity = ANOTHER_KEY;
-    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result), DIST_INVALID_ARGUMENT, "same");
+    assert_fails(dist_run_values(w.strategy, give_results, &w, NULL, NULL, NULL, &result),
+                 DIST_INVALID_ARGUMENT, "same");
     assert_null(result);
   }
   dist_value_release(w.shared);
   assert_ok(dist_strategy_destroy(w.strategy));
 }
 
-static dist_status result_and_failure(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                                      void *user_data) {
+static dist_status result_and_failure(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                                      dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)user_data;
   *out_result = make(dist_replica_strategy(replica), 1);
   return dist_replica_id(replica) == 1 ? dist_fail(DIST_DATA_LOSS, "cut short") : DIST_OK;
@@ -169,7 +181,8 @@ static void results_of_a_failed_run_are_dropped(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_LIBRARY);
   dist_value *result = NULL;
-  assert_fails(dist_run_values(strategy, result_and_failure, NULL, NULL, NULL, NULL, &result), DIST_DATA_LOSS, "cut short");
+  assert_fails(dist_run_values(strategy, result_and_failure, NULL, NULL, NULL, NULL, &result), DIST_DATA_LOSS,
+               "cut short");
   assert_null(result);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -196,8 +209,8 @@ typedef struct late {
 } late;
 
 /* Replica 1 stays in its own code; replica 0 waits for it in a barrier. */
-static dist_status one_stays_inside(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                                    void *user_data) {
+static dist_status one_stays_inside(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                                    dist_value **out_result, void *user_data) {
   (void)kwargs;
   late *l = user_data;
   if (dist_replica_id(replica) == 1) {
@@ -221,8 +234,8 @@ static void a_run_past_its_deadline(void **state) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 20000000;
   dist_value *result = NULL;
-  assert_fails(dist_run_values(strategy, one_stays_inside, &l, args, NULL, &options, &result), DIST_DEADLINE_EXCEEDED,
-               "deadline");
+  assert_fails(dist_run_values(strategy, one_stays_inside, &l, args, NULL, &options, &result),
+               DIST_DEADLINE_EXCEEDED, "deadline");
   assert_null(result);
   dist_value_release(args);
   assert_fails(dist_run(strategy, healthy, NULL), DIST_FAILED_PRECONDITION, "still inside");
@@ -237,7 +250,9 @@ static void a_run_past_its_deadline(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static int64_t late_clock(void *user_data) { return atomic_fetch_add(&((late *)user_data)->now_ns, INT64_C(300000000000)); }
+static int64_t late_clock(void *user_data) {
+  return atomic_fetch_add(&((late *)user_data)->now_ns, INT64_C(300000000000));
+}
 
 /* Deadlines are the host's clock's: an hour on it is an hour, however long the system's took. */
 static void a_deadline_by_the_hosts_clock(void **state) {
@@ -251,15 +266,16 @@ static void a_deadline_by_the_hosts_clock(void **state) {
   dist_strategy *strategy = strategy_with(options);
   dist_run_options run = DIST_RUN_OPTIONS_INIT;
   run.timeout_ns = INT64_C(3600000000000);
-  assert_int_equal(dist_run_values(strategy, one_stays_inside, &l, NULL, NULL, &run, NULL), DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(dist_run_values(strategy, one_stays_inside, &l, NULL, NULL, &run, NULL),
+                   DIST_DEADLINE_EXCEEDED);
   atomic_store(&l.let_out, 1);
   dist_status status;
   while ((status = dist_strategy_destroy(strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
   assert_int_equal(status, DIST_OK);
 }
 
-static dist_status at_once(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out_result,
-                           void *user_data) {
+static dist_status at_once(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                           dist_value **out_result, void *user_data) {
   (void)args, (void)kwargs, (void)out_result, (void)user_data;
   return dist_barrier(replica, NULL);
 }
@@ -273,10 +289,12 @@ static void options_of_a_run(void **state) {
   options.timeout_ns = INT64_MAX;
   assert_ok(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL));
   options.timeout_ns = -1;
-  assert_fails(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT, "timeout_ns");
+  assert_fails(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT,
+               "timeout_ns");
   options.timeout_ns = 0;
   options.reserved = 1;
-  assert_fails(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT, "reserved");
+  assert_fails(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT,
+               "reserved");
   dist_run_options_init(&options, sizeof options);
   assert_int_equal(options.struct_size, sizeof options);
   assert_ok(dist_run_values(strategy, at_once, NULL, NULL, NULL, &options, NULL));

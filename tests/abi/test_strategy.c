@@ -35,7 +35,9 @@ static void nothing_is_given(void **state) {
   dist_strategy_options_init(NULL, sizeof(dist_strategy_options));
 }
 
-static void *no_memory(void *user_data, size_t size, size_t align) { return (void)user_data, (void)size, (void)align, NULL; }
+static void *no_memory(void *user_data, size_t size, size_t align) {
+  return (void)user_data, (void)size, (void)align, NULL;
+}
 static void no_free(void *user_data, void *memory, size_t size, size_t align) {
   (void)user_data, (void)memory, (void)size, (void)align;
 }
@@ -99,7 +101,8 @@ static void options_of_other_versions(void **state) {
     }
     assert_int_equal(given.known.struct_size, size);
     assert_ok(dist_strategy_create(&given.known, &strategy));
-    if (size >= offsetof(dist_strategy_options, threads)) assert_int_equal(dist_strategy_num_replicas(strategy), 2);
+    if (size >= offsetof(dist_strategy_options, threads))
+      assert_int_equal(dist_strategy_num_replicas(strategy), 2);
     assert_ok(dist_strategy_destroy(strategy));
   }
   for (size_t i = 0; i < sizeof given.rest; i++) {
@@ -222,14 +225,10 @@ static void width_follows_affinity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_three_kinds),
-      cmocka_unit_test(nothing_is_given),
-      cmocka_unit_test(options_out_of_range),
-      cmocka_unit_test(options_of_other_versions),
-      cmocka_unit_test(destroy_while_running),
-      cmocka_unit_test(destroy_is_refused_and_harmless_beside_runs),
-      cmocka_unit_test(many_side_by_side),
-      cmocka_unit_test(sixty_four_replicas),
+      cmocka_unit_test(the_three_kinds),        cmocka_unit_test(nothing_is_given),
+      cmocka_unit_test(options_out_of_range),   cmocka_unit_test(options_of_other_versions),
+      cmocka_unit_test(destroy_while_running),  cmocka_unit_test(destroy_is_refused_and_harmless_beside_runs),
+      cmocka_unit_test(many_side_by_side),      cmocka_unit_test(sixty_four_replicas),
       cmocka_unit_test(width_follows_affinity),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random programs of collectives against a sequential oracle, and the same with a random fault at a random step:
- * everyone returns, and the next program runs as if nothing had been.
+ * Random programs of collectives against a sequential oracle, and the same with a random fault at a random
+ * step: everyone returns, and the next program runs as if nothing had been.
  *
- * A program is its seed: every replica draws the same steps from it. DIST_TEST_SEED repeats one, DIST_TEST_PROGRAMS
- * says how many.
+ * A program is its seed: every replica draws the same steps from it. DIST_TEST_SEED repeats one,
+ * DIST_TEST_PROGRAMS says how many.
  */
 #include "tests/abi/common.h"
 
@@ -22,25 +22,25 @@ typedef struct program {
   dist_status statuses[WIDEST];
 } program;
 
-static uint64_t draw(const program *p, uint64_t step, uint64_t what) {
+static uint64_t draw(const program* p, uint64_t step, uint64_t what) {
   uint64_t seed = p->seed ^ step * 0xD1B54A32D192ED03u ^ what * 0x8CB92BA72F3D8DD7u;
   return next_random(&seed);
 }
 
-static int64_t length_at(const program *p, uint64_t step, uint64_t tensor) {
+static int64_t length_at(const program* p, uint64_t step, uint64_t tensor) {
   static const int64_t most[] = {2, 30, 300, 20000, 300000};
   const uint64_t bits = draw(p, step, 10 + tensor);
   return (int64_t)((bits >> 8) % (uint64_t)most[bits % 64 == 0 ? 4 : bits % 4]);
 }
 
-static uint64_t data_seed(const program *p, uint64_t step, uint64_t tensor, int32_t replica) {
+static uint64_t data_seed(const program* p, uint64_t step, uint64_t tensor, int32_t replica) {
   return draw(p, step, 1000 + 16 * tensor) + (uint64_t)replica;
 }
 
 /* The oracle makes every replica's input again and folds it. */
-static int reduced_as_folded(const program *p, uint64_t step, uint64_t t, dist_reduce_op op, dist_dtype dtype,
-                             int64_t length, const void *out) {
-  void *in[WIDEST];
+static int reduced_as_folded(const program* p, uint64_t step, uint64_t t, dist_reduce_op op, dist_dtype dtype,
+                             int64_t length, const void* out) {
+  void* in[WIDEST];
   for (int32_t r = 0; r < p->replicas; r++) {
     in[r] = malloc((size_t)length * size_of(dtype) + 1);
     fill_random(dtype, in[r], (size_t)length, data_seed(p, step, t, r));
@@ -49,15 +49,15 @@ static int reduced_as_folded(const program *p, uint64_t step, uint64_t t, dist_r
   int same = 1;
   for (int64_t i = 0; i < length && same; i++) {
     unsigned char expected[16] = {0};
-    fold_element(op, dtype, (const void *const *)in, (size_t)p->replicas, (size_t)i, expected);
-    same = same_element(result, (const char *)out + (size_t)i * size_of(result), expected);
+    fold_element(op, dtype, (const void* const*)in, (size_t)p->replicas, (size_t)i, expected);
+    same = same_element(result, (const char*)out + (size_t)i * size_of(result), expected);
   }
   for (int32_t r = 0; r < p->replicas; r++) free(in[r]);
   return same;
 }
 
-static dist_status tensors_step(const program *p, dist_replica *replica, uint64_t step, enum step_kind kind,
-                                const dist_collective_options *options) {
+static dist_status tensors_step(const program* p, dist_replica* replica, uint64_t step, enum step_kind kind,
+                                const dist_collective_options* options) {
   const int32_t me = dist_replica_id(replica);
   const int32_t root = (int32_t)(draw(p, step, 2) % (uint64_t)p->replicas);
   const dist_reduce_op op = (dist_reduce_op)(1 + draw(p, step, 3) % 5);
@@ -72,7 +72,8 @@ static dist_status tensors_step(const program *p, dist_replica *replica, uint64_
     in[t] = vector_of(malloc((size_t)lengths[t] * size_of(dtype) + 1), dtype, &lengths[t]);
     fill_random(dtype, in[t].data, (size_t)lengths[t], data_seed(p, step, t, me));
     const int in_place = result == dtype && draw(p, step, 40 + (uint64_t)me) % 2 == 0;
-    out[t] = in_place ? in[t] : vector_of(malloc((size_t)lengths[t] * size_of(result) + 1), result, &lengths[t]);
+    out[t] =
+        in_place ? in[t] : vector_of(malloc((size_t)lengths[t] * size_of(result) + 1), result, &lengths[t]);
   }
   dist_status status = kind == STEP_BROADCAST ? dist_broadcast(replica, root, in, out, n, options)
                                               : dist_all_reduce(replica, op, in, out, n, options);
@@ -80,7 +81,7 @@ static dist_status tensors_step(const program *p, dist_replica *replica, uint64_
     int right = 1;
     if (status == DIST_OK && kind == STEP_BROADCAST) {
       const size_t bytes = (size_t)lengths[t] * size_of(out[t].dtype);
-      void *expected = malloc(bytes + 1);
+      void* expected = malloc(bytes + 1);
       fill_random(out[t].dtype, expected, (size_t)lengths[t], data_seed(p, step, t, root));
       right = memcmp(expected, out[t].data, bytes) == 0;
       free(expected);
@@ -95,28 +96,31 @@ static dist_status tensors_step(const program *p, dist_replica *replica, uint64_
 }
 
 /* The merged list goes back whole: every replica finds its own item in it. */
-static dist_status give_back(dist_strategy *strategy, dist_value *args, dist_value **out_result, void *user_data) {
+static dist_status give_back(dist_strategy* strategy, dist_value* args, dist_value** out_result,
+                             void* user_data) {
   (void)strategy, (void)user_data;
   *out_result = dist_value_retain(args);
   return DIST_OK;
 }
 
-static dist_status merge_step(const program *p, dist_replica *replica, uint64_t step, const dist_collective_options *options) {
-  dist_strategy *strategy = dist_replica_strategy(replica);
+static dist_status merge_step(const program* p, dist_replica* replica, uint64_t step,
+                              const dist_collective_options* options) {
+  dist_strategy* strategy = dist_replica_strategy(replica);
   int64_t number = (int64_t)draw(p, step, 60 + (uint64_t)dist_replica_id(replica));
   const dist_tensor scalar = {&number, DIST_I64, 0, NULL, NULL};
   dist_value *mine = NULL, *args = NULL, *result = NULL;
   dist_status status = dist_value_create_tensor(strategy, &scalar, &mine);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &mine, 1, &args);
   if (status == DIST_OK) status = dist_merge_call(replica, give_back, NULL, args, options, &result);
-  if (status == DIST_OK && dist_value_item(result, 0) != mine) status = dist_fail(DIST_INTERNAL, "another's argument");
+  if (status == DIST_OK && dist_value_item(result, 0) != mine)
+    status = dist_fail(DIST_INTERNAL, "another's argument");
   dist_value_release(result);
   dist_value_release(args);
   dist_value_release(mine);
   return status;
 }
 
-static dist_status play_step(const program *p, dist_replica *replica, uint64_t step, const char *tag) {
+static dist_status play_step(const program* p, dist_replica* replica, uint64_t step, const char* tag) {
   const enum step_kind kind = (enum step_kind)(draw(p, step, 1) % STEP_KINDS);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag;
@@ -127,8 +131,8 @@ static dist_status play_step(const program *p, dist_replica *replica, uint64_t s
   }
 }
 
-static dist_status play(dist_replica *replica, void *user_data) {
-  program *p = user_data;
+static dist_status play(dist_replica* replica, void* user_data) {
+  program* p = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_status status = DIST_OK;
   for (int step = 0; step < STEPS && status == DIST_OK; step++) {
@@ -141,14 +145,15 @@ static dist_status play(dist_replica *replica, void *user_data) {
       status = dist_fail(DIST_DATA_LOSS, "the culprit's own");
     } else {
       if (fault == CANCELS) status = dist_strategy_cancel(dist_replica_strategy(replica));
-      if (status == DIST_OK) status = play_step(p, replica, (uint64_t)step, fault == OTHER_TAG ? "other" : tag);
+      if (status == DIST_OK)
+        status = play_step(p, replica, (uint64_t)step, fault == OTHER_TAG ? "other" : tag);
     }
   }
   p->statuses[me] = status;
   return status;
 }
 
-static dist_status expected_status(const program *p) {
+static dist_status expected_status(const program* p) {
   switch (p->fault) {
     case RETURNS: return DIST_ABORTED;
     case FAILS: return DIST_DATA_LOSS;
@@ -160,16 +165,18 @@ static dist_status expected_status(const program *p) {
   }
 }
 
-static uint64_t number_from(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
+static uint64_t number_from(const char* name, uint64_t otherwise) {
+  const char* text = getenv(name);
   return text == NULL ? otherwise : strtoull(text, NULL, 0);
 }
 
-static void random_programs(void **state) {
+static void random_programs(void** state) {
   (void)state;
-  const uint64_t first = number_from("DIST_TEST_SEED", 20240607), count = number_from("DIST_TEST_PROGRAMS", 60);
-  fprintf(stderr, "# seeds %llu to %llu\n", (unsigned long long)first, (unsigned long long)(first + count - 1));
-  dist_strategy *strategies[3][WIDEST + 1];
+  const uint64_t first = number_from("DIST_TEST_SEED", 20240607),
+                 count = number_from("DIST_TEST_PROGRAMS", 60);
+  fprintf(stderr, "# seeds %llu to %llu\n", (unsigned long long)first,
+          (unsigned long long)(first + count - 1));
+  dist_strategy* strategies[3][WIDEST + 1];
   for (int32_t threads = 0; threads < 3; threads++) {
     for (int32_t n = 2; n <= WIDEST; n++) strategies[threads][n] = strategy_of(n, threads);
   }

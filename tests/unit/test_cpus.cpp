@@ -63,7 +63,11 @@ void no_quota(void**) {
 
 void version_2(void**) {
   is(Tree().file("proc/self/cgroup", "0::/\n").file("sys/fs/cgroup/cpu.max", "150000 100000\n").quota(), 1.5);
-  is(Tree().file("proc/self/cgroup", "0::/a/b\n").file("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n").quota(), 4);
+  is(Tree()
+         .file("proc/self/cgroup", "0::/a/b\n")
+         .file("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n")
+         .quota(),
+     4);
   // The least on the way up.
   is(Tree()
          .file("proc/self/cgroup", "0::/a/b\n")
@@ -73,7 +77,11 @@ void version_2(void**) {
          .quota(),
      2);
   // A container that sees its host's path but its own root.
-  is(Tree().file("proc/self/cgroup", "0::/docker/0123\n").file("sys/fs/cgroup/cpu.max", "50000 100000\n").quota(), 0.5);
+  is(Tree()
+         .file("proc/self/cgroup", "0::/docker/0123\n")
+         .file("sys/fs/cgroup/cpu.max", "50000 100000\n")
+         .quota(),
+     0.5);
 }
 
 void version_1(void**) {
@@ -103,7 +111,11 @@ void version_1(void**) {
 
 void long_paths(void**) {
   const std::string deep(3000, 'x');
-  is(Tree().file("proc/self/cgroup", "0::/" + deep + "\n").file("sys/fs/cgroup/cpu.max", "100000 100000\n").quota(), 1);
+  is(Tree()
+         .file("proc/self/cgroup", "0::/" + deep + "\n")
+         .file("sys/fs/cgroup/cpu.max", "100000 100000\n")
+         .quota(),
+     1);
   // Longer than any path: no crash, whatever it gives.
   assert_true(Tree().file("proc/self/cgroup", "0::/" + std::string(20000, 'y') + "\n").quota() >= 0);
 }
@@ -142,7 +154,7 @@ void the_affinity_mask(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(no_quota),  cmocka_unit_test(version_2),         cmocka_unit_test(version_1),
+      cmocka_unit_test(no_quota),   cmocka_unit_test(version_2),         cmocka_unit_test(version_1),
       cmocka_unit_test(long_paths), cmocka_unit_test(the_affinity_mask),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

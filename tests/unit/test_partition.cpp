@@ -79,7 +79,8 @@ void a_list_is_covered_once(void**) {
 void a_piece_may_be_the_last(void**) {
   int pieces = 0;
   for_pieces(
-      3, Range{0, 300}, 1, [](std::size_t) { return std::size_t{1600}; }, [](std::size_t) { return std::size_t{4}; },
+      3, Range{0, 300}, 1, [](std::size_t) { return std::size_t{1600}; },
+      [](std::size_t) { return std::size_t{4}; },
       [&](std::size_t, std::size_t, std::size_t) { return ++pieces < 5; });
   assert_int_equal(pieces, 5);
 }

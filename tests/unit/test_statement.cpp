@@ -54,7 +54,8 @@ struct Case {
   Trouble trouble = Trouble::kDisagreement;
   int64_t waited_ns = 0;
 
-  explicit Case(std::vector<const Statement*> given) : members(std::move(given)), failures(members.size(), nullptr) {}
+  explicit Case(std::vector<const Statement*> given)
+      : members(std::move(given)), failures(members.size(), nullptr) {}
   Evidence evidence() const { return {trouble, members, failures, 12, waited_ns}; }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
@@ -146,7 +147,7 @@ void when_it_can_be_decided(void**) {
   const Statement b = barrier();
   const Statement left = has_left(DIST_OK);
   assert_false(Case({&a, &b, nullptr}).decidable());
-  assert_true(Case({&a, &b}).decidable());              // all have come
+  assert_true(Case({&a, &b}).decidable());                   // all have come
   assert_true(Case({&a, &a, &b, nullptr, &a}).decidable());  // more than half agree
   assert_false(Case({&a, &a, &b, nullptr}).decidable());     // half is not more than half
   assert_true(Case({&a, nullptr, nullptr, &left}).decidable());
