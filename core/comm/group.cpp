@@ -11,6 +11,10 @@ namespace {
 constexpr int64_t kVerdictGraceNs = 1'000'000'000;
 constexpr int64_t kFirstLogNs = 10'000'000'000;
 
+// Found beside a peer this often, a member moves, but not more often than this.
+constexpr int kBesideLimit = 3;
+constexpr int64_t kMoveIntervalNs = 500'000;
+
 }  // namespace
 
 Group::Group(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns)
@@ -37,6 +41,21 @@ void Group::begin_run(int64_t deadline_ns) noexcept {
     poison_.store(kHealthy, std::memory_order_release);
   }
   first_ = members_[0].meeting;
+}
+
+void Group::keep_apart(int me, int cpu) noexcept {
+  Member& member = members_[me];
+  if (!member.movable || policy_.crowded) return;
+  if (cpu != current_cpu()) {
+    member.beside = 0;
+    return;
+  }
+  if (++member.beside < kBesideLimit) return;
+  const int64_t now = steady_now_ns();
+  if (now - member.moved_ns < kMoveIntervalNs) return;
+  member.beside = 0;
+  member.moved_ns = now;
+  leave_this_cpu();
 }
 
 bool Group::count_in() noexcept {
@@ -98,6 +117,7 @@ Group::Wake Group::wait(int me, int peer, Word& word, int64_t timeout_ns, int64_
   if (start == kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   int64_t next_log = kFirstLogNs;
+  keep_apart_from(me, peer);
   if (!spin_until(policy_, over, peer >= 0 && same_cpu(me, peer))) {
     for (;;) {
       // A member that came meanwhile, or left, may have missed this one's line on its way.
@@ -116,7 +136,9 @@ Group::Wake Group::wait(int me, int peer, Word& word, int64_t timeout_ns, int64_
       if (deadline_ns_ != 0) slice = std::min(slice, deadline_ns_ - now);
       const uint32_t seen = word.value.load(std::memory_order_acquire);
       if (over()) break;
+      asleep_.fetch_add(1, std::memory_order_seq_cst);
       word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || disagreement(me); });
+      asleep_.fetch_sub(1, std::memory_order_release);
       if (over()) break;
     }
   }
@@ -254,6 +276,7 @@ void Group::await_done(int me, int peer) noexcept {
   const uint32_t meeting = members_[me].meeting;
   Member& other = members_[peer];
   const auto ready = [&] { return other.is_done(meeting); };
+  keep_apart_from(me, peer);
   while (!spin_until(policy_, ready, same_cpu(me, peer))) {
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;
@@ -282,8 +305,8 @@ void Group::leave(int me, Status returned, const ErrorRecord& failure) noexcept 
   seal(statement, nullptr);
   publish(me);
   if (policy_.crowded) count_in();
-  // Peers that are waiting for this member look again soon, but those asleep must be told.
-  if (!disagreement(me)) return;
+  // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told.
+  if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
   uint32_t healthy = kHealthy;
   if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) {
     write_report(member.meeting, Trouble::kDisagreement, 0);

@@ -173,6 +173,13 @@ class Group {
     return give_up(me);
   }
 
+  // The member's thread is the library's own, and may be moved between CPUs.
+  void set_movable(int me) noexcept { members_[me].movable = true; }
+  // The member shares a CPU with one that it waits for, which is on `cpu`, though there is a CPU for each: it
+  // moves. The system's balancer would see to it, but takes milliseconds; in a virtual machine, where an idle
+  // CPU can look taken, a woken thread often lands beside its waker.
+  void keep_apart(int me, int cpu) noexcept;
+
   // The member has left its function; `failure` says why where `returned` is not OK. Peers that wait for it,
   // or will, get a report at once.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
@@ -210,7 +217,10 @@ class Group {
     alignas(kApart) Word done;                         // the meeting whose buffers it has finished with
     alignas(kApart) std::atomic<uint32_t> entered{0};  // the meeting whose buffers it may be touching
     uint32_t meeting = 0;                              // its own; peers read lines
-    int64_t arrived_ns = kNotYet;                      // when it began to wait in earnest
+    bool movable = false;
+    int beside = 0;                // times in a row that it found itself on a peer's CPU
+    int64_t moved_ns = 0;          // when it last moved away
+    int64_t arrived_ns = kNotYet;  // when it began to wait in earnest
     Statement statements[2];
     ErrorRecord failure;  // why it left, where it failed
 
@@ -267,6 +277,11 @@ class Group {
   Status await_line(int me, int peer, int64_t timeout_ns) noexcept;
   Status await_release(int me, int64_t timeout_ns) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
+  void keep_apart_from(int me, int peer) noexcept {
+    if (peer >= 0 && peer < me) {
+      keep_apart(me, members_[peer].lines[members_[me].meeting & 1].cpu.load(std::memory_order_relaxed));
+    }
+  }
   Status woken(int me, Wake wake, int64_t waited_ns) noexcept;
   bool disagreement(int me) const noexcept;
   Status disagree(int me) noexcept;
@@ -285,10 +300,12 @@ class Group {
   const Host host_;
   const int64_t timeout_ns_;
   Member* members_ = nullptr;
-  uint32_t first_ = 0;       // meetings before this run
-  int64_t deadline_ns_ = 0;  // of this run
+  // Written at most once a run.
   alignas(kApart) std::atomic<uint32_t> poison_{kHealthy};
+  uint32_t first_ = 0;                                // meetings before this run
+  int64_t deadline_ns_ = 0;                           // of this run
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
+  alignas(kApart) std::atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
   alignas(kApart) Word released_;                     // crowded: the latest meeting that came together
   ErrorRecord report_;
 };

@@ -96,7 +96,11 @@ void* ReplicaPool::thread_main(void* argument) {
   std::snprintf(name, sizeof name, "dist-r%d", id);
   name_this_thread(name);
   block_async_signals();
-  if (pool.num_cpus_ > 0) pin_this_thread(pool.cpus_[id % pool.num_cpus_]);
+  if (pool.num_cpus_ > 0) {
+    pin_this_thread(pool.cpus_[id % pool.num_cpus_]);
+  } else {
+    pool.group_.set_movable(id);
+  }
   pool.serve(seat);
   return nullptr;
 }
@@ -114,6 +118,7 @@ void ReplicaPool::serve(Seat& seat) {
     }
     seen = started_.value.load(std::memory_order_acquire);
     if (stopping_) return;
+    group_.keep_apart(seat.replica.id(), caller_cpu_);
     perform(seat);
   }
 }
@@ -272,6 +277,7 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   group_.begin_run(deadline_ns);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
+  if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
   ++run_;
   started_.publish(run_, group_.policy());
   if (options_.threads == DIST_THREADS_CALLER) perform_on_caller();

@@ -113,14 +113,16 @@ class ReplicaPool {
   Seat* seats_ = nullptr;
   int made_ = 0;          // seats constructed
   RunLock lock_;          // a run; with host threads: its entering and leaving
-  uint32_t run_ = 0;      // the latest run
-  bool overdue_ = false;  // it was left before all were out
-  bool stopping_ = false;
-  Body body_{};
+  bool overdue_ = false;  // the latest run was left before all were out
   MergeSlot merge_slot_;
   int cpus_[DIST_MAX_REPLICAS];
   int num_cpus_ = 0;
+  // What a run's begin tells the library's threads, in one cache line.
   alignas(kApart) Word started_;  // the latest run, or one more to stop
+  uint32_t run_ = 0;              // the latest run
+  int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
+  Body body_{};
+  bool stopping_ = false;
   // Host threads.
   alignas(kApart) Word ended_;  // the latest run that all have left
   bool open_ = false;

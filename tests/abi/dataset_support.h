@@ -37,9 +37,7 @@ static inline dist_strategy *strategy_of(int32_t num_replicas) {
   return strategy;
 }
 
-static inline int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Component r of a leaf; the leaf itself where there is one replica. */
 static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas, int32_t r) {

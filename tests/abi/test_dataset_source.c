@@ -137,9 +137,7 @@ static dist_status element(int64_t index, dist_value **out, void *user_data) {
   return status;
 }
 
-static void source_released(void *user_data) {
-  atomic_fetch_add(&((source *)user_data)->released, 1);
-}
+static void source_released(void *user_data) { atomic_fetch_add(&((source *)user_data)->released, 1); }
 
 static dist_dataset *dataset_of(source *s, int64_t global_batch_size, int32_t prefetch) {
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;

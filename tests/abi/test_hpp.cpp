@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ face: objects end themselves, errors are exceptions, and an exception of the host's own arrives as itself.
+// The C++ face: objects end themselves, errors are exceptions, and an exception of the host's own arrives as
+// itself.
 #include <dist/dist.hpp>
 
+#include <setjmp.h>
 #include <atomic>
 #include <cstdarg>
 #include <cstddef>
 #include <numeric>
-#include <setjmp.h>
 
 extern "C" {
 #include <cmocka.h>
@@ -20,21 +21,21 @@ struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-void replicas_sum(void**) {
+void replicas_sum(void **) {
   const dist::strategy strategy(R);
   assert_int_equal(strategy.num_replicas(), R);
   std::vector<std::vector<float>> data(R, std::vector<float>(5, 0.0F));
   strategy.run([&](dist::replica replica) {
-    auto& mine = data[static_cast<std::size_t>(replica.id())];
+    auto &mine = data[static_cast<std::size_t>(replica.id())];
     std::iota(mine.begin(), mine.end(), static_cast<float>(replica.id()));
     replica.all_reduce(dist::reduce_op::sum, mine, {"gradients", 0});
   });
-  for (const auto& sums : data) {
+  for (const auto &sums : data) {
     for (std::size_t i = 0; i < sums.size(); ++i) assert_true(sums[i] == static_cast<float>(3 * i + 3));
   }
 }
 
-void lists_and_other_buffers(void**) {
+void lists_and_other_buffers(void **) {
   const dist::strategy strategy(R);
   std::vector<int64_t> sums(R);
   std::vector<double> means(R);
@@ -58,7 +59,7 @@ void lists_and_other_buffers(void**) {
   }
 }
 
-void the_hosts_own_exception_arrives(void**) {
+void the_hosts_own_exception_arrives(void **) {
   const dist::strategy strategy(R);
   bool caught = false;
   try {
@@ -66,14 +67,14 @@ void the_hosts_own_exception_arrives(void**) {
       if (replica.id() == 1) throw own_error("row 7 is missing");
       replica.barrier();
     });
-  } catch (const own_error& failure) {
+  } catch (const own_error &failure) {
     caught = std::string(failure.what()) == "row 7 is missing";
   }
   assert_true(caught);
   strategy.run([](dist::replica replica) { replica.barrier(); });
 }
 
-void an_error_has_fields(void**) {
+void an_error_has_fields(void **) {
   const dist::strategy strategy(2);
   dist_status code = DIST_OK;
   std::string tag;
@@ -83,7 +84,7 @@ void an_error_has_fields(void**) {
       std::vector<float> data(replica.id() == 1 ? 4 : 3, 1.0F);
       replica.all_reduce(dist::reduce_op::sum, data, {"loss", 0});
     });
-  } catch (const dist::error& failure) {
+  } catch (const dist::error &failure) {
     code = failure.code();
     tag = failure.tag();
     replica_to_blame = failure.replica();
@@ -93,7 +94,7 @@ void an_error_has_fields(void**) {
   assert_int_equal(replica_to_blame, 1);
 }
 
-void loops_run_on_the_share_of_cores(void**) {
+void loops_run_on_the_share_of_cores(void **) {
   const dist::strategy strategy(1);
   std::vector<int> seen(10000);
   strategy.run([&](dist::replica replica) {
@@ -104,11 +105,12 @@ void loops_run_on_the_share_of_cores(void**) {
   for (const int times : seen) assert_int_equal(times, 1);
 }
 
-void values_variables_and_datasets(void**) {
+void values_variables_and_datasets(void **) {
   const dist::strategy strategy(2);
   float parts[2] = {1.5F, 2.5F};
-  const dist::value value = dist::value::per_replica(
-      strategy, {dist::value(strategy, dist::tensor(&parts[0], {})), dist::value(strategy, dist::tensor(&parts[1], {}))});
+  const dist::value value =
+      dist::value::per_replica(strategy, {dist::value(strategy, dist::tensor(&parts[0], {})),
+                                          dist::value(strategy, dist::tensor(&parts[1], {}))});
   assert_true(*dist::reduce(strategy, dist::reduce_op::sum, value).tensor().data<float>() == 4.0F);
 
   const std::vector<double> initial{1, 2};
@@ -122,7 +124,7 @@ void values_variables_and_datasets(void**) {
   const dist::dataset dataset(strategy, {dist::tensor(rows)}, options);
   int64_t elements = 0;
   int batches = 0;
-  for (const dist::value& batch : dataset) {
+  for (const dist::value &batch : dataset) {
     for (std::size_t r = 0; r < batch.size(); ++r) elements += batch[r].tensor().size(0);
     ++batches;
   }
@@ -130,13 +132,13 @@ void values_variables_and_datasets(void**) {
   assert_int_equal(elements, 10);
 }
 
-void wrong_use_throws(void**) {
+void wrong_use_throws(void **) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = -1;
   bool refused = false;
   try {
     const dist::strategy strategy(options);
-  } catch (const dist::error& failure) {
+  } catch (const dist::error &failure) {
     refused = failure.code() == DIST_INVALID_ARGUMENT;
   }
   assert_true(refused);

@@ -21,9 +21,7 @@ static int make_strategy(void **state) {
   return (int)dist_strategy_create(&options, (dist_strategy **)state);
 }
 
-static int end_strategy(void **state) {
-  return (int)dist_strategy_destroy((dist_strategy *)*state);
-}
+static int end_strategy(void **state) { return (int)dist_strategy_destroy((dist_strategy *)*state); }
 
 static dist_value *scalar(dist_strategy *strategy, float number) {
   const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
@@ -90,9 +88,7 @@ static void empty_tensors_and_bad_ones(void **state) {
   assert_null(value);
 }
 
-static void count_release(void *user_data) {
-  ++*(int *)user_data;
-}
+static void count_release(void *user_data) { ++*(int *)user_data; }
 
 static void a_wrapped_tensor_is_released_once(void **state) {
   float data[4] = {1, 2, 3, 4};
@@ -250,9 +246,7 @@ typedef struct DLManagedTensor {
   void (*deleter)(struct DLManagedTensor *self);
 } DLManagedTensor;
 
-static void delete_foreign(DLManagedTensor *self) {
-  ++*(int *)self->manager_ctx;
-}
+static void delete_foreign(DLManagedTensor *self) { ++*(int *)self->manager_ctx; }
 
 static void dlpack_shares_memory_both_ways(void **state) {
   double data[7] = {0, 1, 2, 3, 4, 5, 6};

@@ -20,9 +20,7 @@ static int make_strategy(void **state) {
   return (int)dist_strategy_create(&options, (dist_strategy **)state);
 }
 
-static int end_strategy(void **state) {
-  return (int)dist_strategy_destroy((dist_strategy *)*state);
-}
+static int end_strategy(void **state) { return (int)dist_strategy_destroy((dist_strategy *)*state); }
 
 static void assert_fails(dist_status is, dist_status code, const char *message) {
   assert_int_equal(is, code);

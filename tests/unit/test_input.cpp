@@ -188,9 +188,7 @@ dist_status gated_element(int64_t index, dist_value** out, void* user_data) {
   return status.code();
 }
 
-void gate_release(void* user_data) {
-  static_cast<Gate*>(user_data)->released = true;
-}
+void gate_release(void* user_data) { static_cast<Gate*>(user_data)->released = true; }
 
 // Passes whose sources hold every worker that oneTBB may have do not keep another pass from its batches or
 // its end.

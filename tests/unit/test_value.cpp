@@ -302,9 +302,7 @@ void variables_refuse_what_they_cannot_do(void**) {
 }
 
 int deleted = 0;
-void count_deletion(DLManagedTensor*) {
-  ++deleted;
-}
+void count_deletion(DLManagedTensor*) { ++deleted; }
 
 void dlpack_tensors_come_in_and_go_out(void**) {
   CountingMemory memory;
