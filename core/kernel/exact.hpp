@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of REPRODUCIBLE sums: the exact sum of all contributions, rounded once.
+//
+//     for i in 0 .. count-1:
+//       sum = the real number  src[0][i] + ... + src[num_src-1][i]
+//       for d in 0 .. num_dst-1:  dst[d][i] = round(sum / divisor)
+//
+// The result is a function of the multiset of contributions, so every order of the sources, every SIMD target
+// and the plain C++ of "SCALAR" give the same bits.
+//
+// SUM (divisor 1)  The exact sum rounded to the dtype: to nearest, ties to even, subnormals kept, infinite
+//                  where the exact sum is.
+// MEAN             Rounded more than once, always in the same way. f16, bf16, f32: the exact sum is rounded
+//                  to odd in f64, divided in f64, the quotient rounded to the dtype. f64: the exact sum is
+//                  rounded to nearest, then divided.
+// Weights          A contribution is weights[p] * src[p][i], rounded to f64 by itself; these are summed.
+// Zero             +0, or -0 if every contribution is -0.
+// NaN              From a NaN, from both infinities, from 0 / 0; whatever the sources' payloads, it is
+//                  0x7E00 (f16), 0x7FC0 (bf16), 0x7FC00000 (f32), 0x7FF8000000000000 (f64).
+#pragma once
+
+#include <cstddef>
+
+#include "dist/types.h"
+
+namespace dist {
+
+// A destination may be a source at the same address; it overlaps none otherwise.
+struct ExactArguments {
+  const std::byte* const* src;  // num_src pointers to `count` elements
+  std::byte* const* dst;        // num_dst pointers
+  std::size_t num_src;          // 1 .. 2^30
+  std::size_t num_dst;          // 1 or more
+  std::size_t count;            // elements
+  const double* weights;        // one a source; NULL: all 1
+  double divisor;               // 1: a SUM. MEAN: the contributions' number, or the sum of their weights
+  bool stream;                  // store past the caches (for results much larger than these)
+};
+
+// To be called within an FpEnvironment, as every kernel.
+using ExactKernel = void (*)(const ExactArguments&) noexcept;
+
+// NULL but for f16, bf16, f32, f64.
+ExactKernel exact_kernel(dist_dtype dtype) noexcept;
+
+// The kernel of one of kernel_targets() by name; NULL if the CPU or the build has not that target.
+ExactKernel exact_kernel_of(const char* target, dist_dtype dtype) noexcept;
+
+}  // namespace dist
