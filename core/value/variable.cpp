@@ -135,7 +135,7 @@ Status Variable::create(Memory& memory, int32_t num_replicas, const dist_tensor&
 
 dist_tensor Variable::component(int32_t replica) const noexcept {
   return {copies_[static_cast<std::size_t>(replica)], dtype_, static_cast<int32_t>(shape_.size()),
-          shape_.empty() ? nullptr : shape_.data(), nullptr};
+          shape_.data(), nullptr};
 }
 
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {

@@ -112,7 +112,12 @@ static void axes_of_a_box(void **state) {
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     dist_value *items[R];
     for (int r = 0; r < R; r++) {
-      for (int e = 0; e < 12; e++) numbers[e] = 100 * (e / 6) + 10 * (e / 2 % 3) + e % 2 + r;
+      for (int e = 0; e < 12; e++) {
+        const int i = e / 6;
+        const int j = e / 2 % 3;
+        const int k = e % 2;
+        numbers[e] = 100 * i + 10 * j + k + r;
+      }
       items[r] = tensor_of(*state, DIST_F64, 3, shape, numbers);
     }
     assert_reduced(*state, DIST_REDUCE_SUM, spread_of(*state, items), cases[c].axes, cases[c].num_axes,

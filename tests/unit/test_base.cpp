@@ -278,7 +278,7 @@ void counted_objects_end_with_their_last_reference(void**) {
   assert_int_equal(reinterpret_cast<std::uintptr_t>(first.get()) % 64, 0);
   Ref<Object> second = first;
   Ref<Object> third = std::move(first);
-  assert_false(static_cast<bool>(first));
+  assert_false(static_cast<bool>(first));  // NOLINT(bugprone-use-after-move): a moved reference is empty
   second = third;
   third = Ref<Object>();
   assert_int_equal(ends, 0);

@@ -135,7 +135,7 @@ class MemoryFixture {
  public:
   MemoryFixture() : memory_(Memory::create({})) { assert_non_null(memory_); }
   ~MemoryFixture() { memory_->release(); }
-  operator Memory&() const noexcept { return *memory_; }
+  Memory& operator*() const noexcept { return *memory_; }
 
  private:
   Memory* memory_;
@@ -149,7 +149,7 @@ void each_replicas_rows_have_aligned_memory_of_their_own(void**) {
   const dist_tensor tensor{rows, DIST_F32, 2, shape, nullptr};
   Ref<Dataset> dataset;
   const DatasetOptions options{.global_batch_size = 5};
-  assert_true(Dataset::create_from_tensors(memory, 2, {&tensor, 1}, options, &dataset).ok());
+  assert_true(Dataset::create_from_tensors(*memory, 2, {&tensor, 1}, options, &dataset).ok());
   Ref<Iterator> iterator;
   assert_true(Iterator::create(*dataset, &iterator).ok());
   ValueRef batch;
@@ -199,20 +199,21 @@ void a_pass_waits_for_no_worker(void**) {
   Ref<Iterator> blocked[kBlocked];
   const DatasetOptions options{.global_batch_size = 2};
   for (int i = 0; i < kBlocked; ++i) {
-    closed[i].memory = &static_cast<Memory&>(memory);
+    closed[i].memory = &*memory;
     Ref<Dataset> dataset;
     assert_true(
-        Dataset::create_from_callback(memory, 1, gated_element, &closed[i], gate_release, options, &dataset)
+        Dataset::create_from_callback(*memory, 1, gated_element, &closed[i], gate_release, options, &dataset)
             .ok());
     assert_true(Iterator::create(*dataset, &blocked[i]).ok());
   }
   Gate gate;
-  gate.memory = &static_cast<Memory&>(memory);
+  gate.memory = &*memory;
   gate.open = true;
   {
     Ref<Dataset> dataset;
     assert_true(
-        Dataset::create_from_callback(memory, 1, gated_element, &gate, gate_release, options, &dataset).ok());
+        Dataset::create_from_callback(*memory, 1, gated_element, &gate, gate_release, options, &dataset)
+            .ok());
     Ref<Iterator> iterator;
     assert_true(Iterator::create(*dataset, &iterator).ok());
     for (int64_t i = 0; i < 100; ++i) {
@@ -239,13 +240,14 @@ void a_pass_waits_for_no_worker(void**) {
 void ending_waits_for_the_batch_being_made(void**) {
   MemoryFixture memory;
   Gate gate;
-  gate.memory = &static_cast<Memory&>(memory);
+  gate.memory = &*memory;
   Ref<Iterator> iterator;
   {
     Ref<Dataset> dataset;
     const DatasetOptions options{.global_batch_size = 1, .prefetch = 4};
     assert_true(
-        Dataset::create_from_callback(memory, 3, gated_element, &gate, gate_release, options, &dataset).ok());
+        Dataset::create_from_callback(*memory, 3, gated_element, &gate, gate_release, options, &dataset)
+            .ok());
     assert_true(Iterator::create(*dataset, &iterator).ok());
   }
   {

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
 #if DIST_HAVE_HWLOC
 #include <hwloc.h>
 #endif
+
+#include "core/base/os/cgroup.hpp"
 
 namespace dist {
 namespace {
@@ -34,91 +35,21 @@ bool read_line(const char* path, char* line, std::size_t size) noexcept {
   return got;
 }
 
-// Quota / period of one cgroup folder; 0 where unlimited or unreadable.
-double quota_of(const char* folder, bool v2) noexcept {
-  char path[4352];
-  char line[128];
-  double quota = 0;
-  double period = 0;
-  if (v2) {
-    std::snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf %lf", &quota, &period) != 2) return 0;
-  } else {
-    std::snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf", &quota) != 1) return 0;
-    std::snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (!read_line(path, line, sizeof line) || std::sscanf(line, "%lf", &period) != 1) return 0;
-  }
-  return quota > 0 && period > 0 ? quota / period : 0;
-}
-
-// The least quota of a cgroup and all above it, up to `mount`.
-double least_quota(const char* mount, const char* group, bool v2) noexcept {
-  char folder[4224];
-  if (std::snprintf(folder, sizeof folder, "%s%s", mount, group) >= static_cast<int>(sizeof folder)) return 0;
-  double least = 0;
-  const std::size_t end = std::strlen(mount);
-  for (;;) {
-    const double quota = quota_of(folder, v2);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-    char* slash = std::strrchr(folder, '/');
-    if (slash == nullptr || static_cast<std::size_t>(slash - folder) < end) return least;
-    *slash = '\0';
-  }
-}
-
-// Whether the comma-separated list of cgroup-v1 controllers has "cpu".
-bool has_cpu_controller(const char* list, std::size_t length) noexcept {
-  while (length > 0) {
-    const char* comma = static_cast<const char*>(std::memchr(list, ',', length));
-    const std::size_t word = comma == nullptr ? length : static_cast<std::size_t>(comma - list);
-    if (word == 3 && std::memcmp(list, "cpu", 3) == 0) return true;
-    if (comma == nullptr) return false;
-    list += word + 1;
-    length -= word + 1;
-  }
-  return false;
-}
-
 }  // namespace
-
-double cgroup_cpu_quota(const char* root) noexcept {
-  char path[512];
-  std::snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return 0;
-  double least = 0;
-  char line[4096];
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    line[std::strcspn(line, "\n")] = '\0';
-    // hierarchy:controllers:group
-    const char* controllers = std::strchr(line, ':');
-    if (controllers == nullptr) continue;
-    const char* group = std::strchr(++controllers, ':');
-    if (group == nullptr) continue;
-    const auto length = static_cast<std::size_t>(group++ - controllers);
-    const bool v2 = length == 0;
-    if (!v2 && !has_cpu_controller(controllers, length)) continue;
-    char mount[512];
-    std::snprintf(mount, sizeof mount, v2 ? "%s/sys/fs/cgroup" : "%s/sys/fs/cgroup/cpu", root);
-    if (std::strcmp(group, "/") == 0) group = "";
-    const double quota = least_quota(mount, group, v2);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-  }
-  std::fclose(file);
-  return least;
-}
 
 int current_cpu() noexcept { return sched_getcpu(); }
 
-int usable_cpus() noexcept {
+int allowed_cpus() noexcept {
   cpu_set_t set;
-  int cpus = affinity_cpus(&set);
-  if (cpus <= 0) cpus = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  const double quota = cgroup_cpu_quota("");
-  if (quota > 0 && quota < cpus) cpus = static_cast<int>(std::floor(quota));
-  return std::max(1, cpus);
+  const int cpus = affinity_cpus(&set);
+  return cpus > 0 ? cpus : static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
+
+int usable_cpus(int allowed, double quota) noexcept {
+  return quota > 0 && quota < allowed ? std::max(1, static_cast<int>(std::floor(quota))) : allowed;
+}
+
+int usable_cpus(const char* root) noexcept { return usable_cpus(allowed_cpus(), cgroup_cpu_quota(root)); }
 
 #if DIST_HAVE_HWLOC
 

@@ -7,8 +7,12 @@
 namespace dist {
 
 // CPUs that can run this process's threads side by side: the affinity mask, less where a cgroup quota (v1 or
-// v2) gives fewer CPUs' worth of time. At least 1.
-int usable_cpus() noexcept;
+// v2) gives fewer CPUs' worth of time. At least 1. `root` is where tests have a file tree of their own
+// (cgroup.hpp).
+int usable_cpus(const char* root = "") noexcept;
+// The same of what was asked for before: CPUs of the calling thread's affinity mask, and the quota (0: none).
+int usable_cpus(int allowed, double quota) noexcept;
+int allowed_cpus() noexcept;
 
 // The CPU that runs this thread now; cheap (Linux: no system call). Negative where unknown.
 int current_cpu() noexcept;
@@ -19,9 +23,5 @@ int cpus_by_core(int* out, int most) noexcept;
 
 // Bytes of one last-level cache; a guess of 32 MiB where unknown.
 std::size_t last_level_cache_bytes() noexcept;
-
-// The quota below a file tree's root, in CPUs; 0 where none is set. `root` is "" on a real system: tests give
-// a made-up one, with proc/self/cgroup and sys/fs/cgroup below it.
-double cgroup_cpu_quota(const char* root) noexcept;
 
 }  // namespace dist
