@@ -2,7 +2,12 @@
 // dist.h, section 6: collectives, and section 8's assignment inside replicas.
 #include "core/cross_device/collectives.hpp"
 
+#include <optional>
+
 #include "capi/guard.hpp"
+#include "core/cross_device/channel.hpp"
+#include "core/cross_device/plan.hpp"
+#include "core/cross_device/reduce_apply.hpp"
 #include "core/run/merge_call.hpp"
 #include "core/run/replica_assign.hpp"
 
@@ -11,20 +16,111 @@ using namespace dist::capi;
 
 namespace {
 
-// Checks what every collective needs and makes its caller. The options' text is used until the call returns.
-template <class Call>
-dist_status collective(dist_replica* replica, const dist_collective_options* options, const char* name,
-                       Call&& call) {
+// The members that meet: all replicas, or the group of the options.
+Status make_caller(dist_replica* replica, const dist_collective_options& options, const char* name,
+                   std::optional<Caller>* out) {
+  if (options.planned != 0 && options.planned != 1) {
+    return invalid_argument("%s(): options->planned is %d; it is 0 or 1", name, options.planned);
+  }
+  if (options.planned == 1 && options.out_work == nullptr) {
+    return invalid_argument("%s(): options->planned is 1, but out_work, which gets the plan, is NULL", name);
+  }
+  Replica& self = unwrap(replica);
+  if (options.group == nullptr) {
+    out->emplace(self.caller(options.tag, options.timeout_ns));
+    return kOk;
+  }
+  auto& subgroup = const_cast<Subgroup&>(*unwrap(options.group));
+  if (&subgroup.pool != &self.pool()) {
+    return invalid_argument("%s(): options->group belongs to another strategy", name);
+  }
+  const int rank = subgroup.group.rank(self.id());
+  if (rank < 0) return invalid_argument("%s(): replica %d is no member of options->group", name, self.id());
+  out->emplace(self.caller(subgroup.group, rank, options.tag, options.timeout_ns));
+  return kOk;
+}
+
+// merge_call and assignments: all replicas, and nobody goes on without the others.
+Status require_plain(const dist_collective_options& options, const char* name) noexcept {
+  if (options.group != nullptr)
+    return invalid_argument("%s() is for all replicas; options->group is set", name);
+  if (options.out_work != nullptr)
+    return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
+  return kOk;
+}
+
+// Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
+// returns.
+template <class Body>
+dist_status with_caller(dist_replica* replica, const dist_collective_options* options, const char* name,
+                        Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(unwrap(replica).check(name));
-    if (options == nullptr) return call(unwrap(replica).caller(nullptr, 0));
     dist_collective_options given;
+    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), given = {});
     DIST_TRY(read_options(options, &given, "dist_collective_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_collective_options"));
-    return call(unwrap(replica).caller(given.tag, given.timeout_ns));
+    std::optional<Caller> caller;
+    DIST_TRY(make_caller(replica, given, name, &caller));
+    return body(*caller, given);
   });
 }
+
+// Begins the call, or plans it, instead of waiting for its end.
+Status issue(Replica& replica, const Caller& caller, Call& call, const dist_collective_options& options) {
+  Subgroup* subgroup = unwrap(const_cast<dist_group*>(options.group));
+  LazyChannel& channel = subgroup == nullptr ? replica.pool().channel() : subgroup->channel;
+  Memory& memory = replica.pool().memory();
+  Ref<Work> work;
+  if (options.planned != 0) {
+    DIST_TRY(PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(),
+                                 options.bytes_per_pack, &work));
+  } else {
+    auto made =
+        make_counted<ChannelWork>(memory, channel.get(), replica.works(), caller.me, caller.timeout_ns);
+    DIST_TRY(made->issue(caller, call));
+    work = Ref<Work>::adopt(made.take());
+  }
+  *options.out_work = wrap(work.take());
+  return kOk;
+}
+
+struct Tensors {
+  const dist_tensor* in;
+  dist_tensor* out;
+  std::size_t n;
+};
+
+Call call_of(Collective collective, const Tensors& tensors, const dist_collective_options& options) noexcept {
+  Call call;
+  call.collective = collective;
+  call.numerics = options.numerics;
+  call.axis = options.axis;
+  call.user_op = options.reduce_fn;
+  call.user_data = options.reduce_user_data;
+  call.in = tensors.in;
+  call.out = tensors.out;
+  call.n = tensors.n;
+  call.contributions = options.contributions;
+  call.weights = options.weights;
+  call.splits = options.splits;
+  return call;
+}
+
+// A collective on tensors; `set` says what is its own.
+template <class Set>
+dist_status exchange_tensors(dist_replica* replica, const dist_collective_options* options, const char* name,
+                             Collective collective, const Tensors& tensors, Set&& set) {
+  return with_caller(replica, options, name,
+                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       Call call = call_of(collective, tensors, given);
+                       set(call);
+                       if (given.out_work == nullptr) return dist::collective(caller, call);
+                       return issue(unwrap(replica), caller, call, given);
+                     });
+}
+
+constexpr auto kNothingElse = [](Call&) {};
 
 struct HostMerge {
   dist_merge_fn function;
@@ -48,40 +144,126 @@ void dist_collective_options_init(dist_collective_options* options, uint32_t str
 
 dist_status dist_all_reduce(dist_replica* replica, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
                             size_t n, const dist_collective_options* options) {
-  return collective(replica, options, "dist_all_reduce",
-                    [&](const Caller& caller) { return all_reduce(caller, op, in, out, n); });
+  return exchange_tensors(replica, options, "dist_all_reduce", Collective::kAllReduce, {in, out, n},
+                          [&](Call& call) { call.op = op; });
+}
+
+dist_status dist_reduce_to_root(dist_replica* replica, dist_reduce_op op, int32_t root, const dist_tensor* in,
+                                dist_tensor* out, size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_reduce_to_root", Collective::kReduce, {in, out, n},
+                          [&](Call& call) {
+                            call.op = op;
+                            call.root = root;
+                          });
+}
+
+dist_status dist_reduce_scatter(dist_replica* replica, dist_reduce_op op, const dist_tensor* in,
+                                dist_tensor* out, size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_reduce_scatter", Collective::kReduceScatter, {in, out, n},
+                          [&](Call& call) { call.op = op; });
+}
+
+dist_status dist_all_gather(dist_replica* replica, const dist_tensor* in, dist_tensor* out, size_t n,
+                            const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_all_gather", Collective::kAllGather, {in, out, n},
+                          kNothingElse);
+}
+
+dist_status dist_gather_to_root(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out,
+                                size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_gather_to_root", Collective::kGather, {in, out, n},
+                          [&](Call& call) { call.root = root; });
 }
 
 dist_status dist_broadcast(dist_replica* replica, int32_t root, const dist_tensor* in, dist_tensor* out,
                            size_t n, const dist_collective_options* options) {
-  return collective(replica, options, "dist_broadcast",
-                    [&](const Caller& caller) { return broadcast(caller, root, in, out, n); });
+  return exchange_tensors(replica, options, "dist_broadcast", Collective::kBroadcast, {in, out, n},
+                          [&](Call& call) { call.root = root; });
+}
+
+dist_status dist_scatter_from_root(dist_replica* replica, int32_t root, const dist_tensor* in,
+                                   dist_tensor* out, size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_scatter_from_root", Collective::kScatter, {in, out, n},
+                          [&](Call& call) { call.root = root; });
+}
+
+dist_status dist_all_to_all(dist_replica* replica, const dist_tensor* in, dist_tensor* out, size_t n,
+                            const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_all_to_all", Collective::kAllToAll, {in, out, n},
+                          kNothingElse);
+}
+
+dist_status dist_scan(dist_replica* replica, dist_reduce_op op, int32_t kind, const dist_tensor* in,
+                      dist_tensor* out, size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_scan", Collective::kScan, {in, out, n}, [&](Call& call) {
+    call.op = op;
+    call.kind = kind;
+  });
+}
+
+dist_status dist_permute(dist_replica* replica, int32_t destination, int32_t source, const dist_tensor* in,
+                         dist_tensor* out, size_t n, const dist_collective_options* options) {
+  return exchange_tensors(replica, options, "dist_permute", Collective::kPermute, {in, out, n},
+                          [&](Call& call) {
+                            call.destination = destination;
+                            call.source = source;
+                          });
 }
 
 dist_status dist_barrier(dist_replica* replica, const dist_collective_options* options) {
-  return collective(replica, options, "dist_barrier", [&](const Caller& caller) { return barrier(caller); });
+  return exchange_tensors(replica, options, "dist_barrier", Collective::kBarrier, {nullptr, nullptr, 0},
+                          kNothingElse);
+}
+
+void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_tensor* gradients,
+                              dist_tensor* parameters, size_t n, const dist_apply_options* apply,
+                              const dist_collective_options* options) {
+  return with_caller(
+      replica, options, "dist_reduce_apply",
+      [&](const Caller& caller, const dist_collective_options& given) -> Status {
+        DIST_TRY(require(apply, "dist_reduce_apply", "apply"));
+        if (given.out_work != nullptr) {
+          return invalid_argument("dist_reduce_apply() has no asynchronous form; options->out_work is set");
+        }
+        dist_apply_options how;
+        DIST_TRY(read_options(apply, &how, "dist_apply_options"));
+        Call call = call_of(Collective::kReduceApply, {gradients, parameters, n}, given);
+        call.op = op;
+        call.states = how.num_states == 0 ? nullptr : how.states;
+        const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,
+                            how.fn,   how.user_data};
+        return reduce_apply(unwrap(replica).pool().memory(), caller, call, update, how.out_norm);
+      });
 }
 
 dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
                             const dist_collective_options* options, dist_value** out_result) {
-  return collective(replica, options, "dist_merge_call", [&](const Caller& caller) -> Status {
-    if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
-    dist_strategy* strategy = dist_replica_strategy(replica);
-    HostMerge host{fn, user_data, strategy};
-    const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
-    ValueRef result;
-    DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args), caller.tag,
-                        caller.timeout_ns, &result));
-    if (out_result != nullptr) *out_result = wrap(result.take());
-    return kOk;
-  });
+  return with_caller(replica, options, "dist_merge_call",
+                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       DIST_TRY(require_plain(given, "dist_merge_call"));
+                       if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
+                       dist_strategy* strategy = dist_replica_strategy(replica);
+                       HostMerge host{fn, user_data, strategy};
+                       const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
+                       ValueRef result;
+                       DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
+                                           caller.tag, caller.timeout_ns, &result));
+                       if (out_result != nullptr) *out_result = wrap(result.take());
+                       return kOk;
+                     });
 }
 
 dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, int32_t how,
                                 const dist_tensor* value, const dist_collective_options* options) {
-  return collective(replica, options, "dist_replica_assign", [&](const Caller& caller) -> Status {
-    DIST_TRY(require(variable, "dist_replica_assign", "variable"));
-    DIST_TRY(require(value, "dist_replica_assign", "value"));
-    return replica_assign(unwrap(replica), caller, *unwrap(variable), how, *value);
-  });
+  return with_caller(replica, options, "dist_replica_assign",
+                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       DIST_TRY(require_plain(given, "dist_replica_assign"));
+                       DIST_TRY(require(variable, "dist_replica_assign", "variable"));
+                       DIST_TRY(require(value, "dist_replica_assign", "value"));
+                       return replica_assign(unwrap(replica), caller, *unwrap(variable), how, *value);
+                     });
 }

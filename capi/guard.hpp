@@ -8,6 +8,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/run/subgroups.hpp"
 #include "core/strategy/strategy.hpp"
 #include "core/value/value.hpp"
 #include "core/value/variable.hpp"
@@ -40,7 +41,14 @@ inline const Replica& unwrap(const dist_replica* handle) noexcept {
 }
 inline dist_replica* wrap(Replica* replica) noexcept { return reinterpret_cast<dist_replica*>(replica); }
 
-// Values and variables may be absent: NULL stays NULL.
+// Groups, values and variables may be absent: NULL stays NULL.
+inline Subgroup* unwrap(dist_group* handle) noexcept { return reinterpret_cast<Subgroup*>(handle); }
+inline const Subgroup* unwrap(const dist_group* handle) noexcept {
+  return reinterpret_cast<const Subgroup*>(handle);
+}
+inline dist_group* wrap(Subgroup* group) noexcept { return reinterpret_cast<dist_group*>(group); }
+inline Work* unwrap(dist_work* handle) noexcept { return reinterpret_cast<Work*>(handle); }
+inline dist_work* wrap(Work* work) noexcept { return reinterpret_cast<dist_work*>(work); }
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }
 inline const Value* unwrap(const dist_value* handle) noexcept {
   return reinterpret_cast<const Value*>(handle);

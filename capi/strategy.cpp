@@ -44,7 +44,7 @@ dist_status dist_strategy_cancel(dist_strategy* strategy) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_cancel", "strategy"));
     DIST_TRY(unwrap(strategy).check_process());
-    unwrap(strategy).group().cancel();
+    unwrap(strategy).pool().cancel();
     return kOk;
   });
 }

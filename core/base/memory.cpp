@@ -31,11 +31,14 @@ void Memory::release() noexcept {
 }
 
 void* Memory::try_allocate(std::size_t bytes, std::size_t align) noexcept {
-  return allocator_.alloc(allocator_.user_data, std::max<std::size_t>(bytes, 1), align);
+  void* memory = allocator_.alloc(allocator_.user_data, std::max<std::size_t>(bytes, 1), align);
+  if (memory != nullptr) held_.fetch_add(bytes, std::memory_order_relaxed);
+  return memory;
 }
 
 void Memory::free(void* memory, std::size_t bytes, std::size_t align) noexcept {
   if (memory == nullptr) return;
+  held_.fetch_sub(bytes, std::memory_order_relaxed);
   allocator_.free(allocator_.user_data, memory, std::max<std::size_t>(bytes, 1), align);
 }
 

@@ -68,6 +68,9 @@ class Memory final : public std::pmr::memory_resource {
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
+  // Bytes that are out at the moment, the Memory itself among them.
+  std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
+
  private:
   explicit Memory(const dist_allocator& allocator) noexcept : allocator_(allocator) {}
   ~Memory() override = default;
@@ -77,6 +80,7 @@ class Memory final : public std::pmr::memory_resource {
 
   dist_allocator allocator_;
   std::atomic<std::size_t> references_{1};
+  std::atomic<std::size_t> held_{sizeof(Memory)};
 };
 
 // Base of what is counted and lives in a Memory; made by make_counted().

@@ -88,6 +88,26 @@ const char* status_name(dist_status code) noexcept {
   }
 }
 
+const char* collective_name(int32_t collective) noexcept {
+  switch (collective) {
+    case DIST_COLLECTIVE_ALL_REDUCE: return "all_reduce";
+    case DIST_COLLECTIVE_BROADCAST: return "broadcast";
+    case DIST_COLLECTIVE_BARRIER: return "barrier";
+    case DIST_COLLECTIVE_MERGE_CALL: return "merge_call";
+    case DIST_COLLECTIVE_RETURN: return "return";
+    case DIST_COLLECTIVE_REDUCE: return "reduce_to_root";
+    case DIST_COLLECTIVE_REDUCE_SCATTER: return "reduce_scatter";
+    case DIST_COLLECTIVE_ALL_GATHER: return "all_gather";
+    case DIST_COLLECTIVE_GATHER: return "gather_to_root";
+    case DIST_COLLECTIVE_SCATTER: return "scatter_from_root";
+    case DIST_COLLECTIVE_ALL_TO_ALL: return "all_to_all";
+    case DIST_COLLECTIVE_SCAN: return "scan";
+    case DIST_COLLECTIVE_PERMUTE: return "permute";
+    case DIST_COLLECTIVE_REDUCE_APPLY: return "reduce_apply";
+    default: return "no collective";
+  }
+}
+
 void copy_text(char* to, std::size_t size, const char* text) noexcept {
   if (text == nullptr) text = "";
   std::size_t length = strnlen(text, size);

@@ -52,6 +52,9 @@ Status out_of_memory() noexcept;
 // "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that has no name.
 const char* status_name(dist_status code) noexcept;
 
+// A DIST_COLLECTIVE_... as its function is called: "all_reduce".
+const char* collective_name(int32_t collective) noexcept;
+
 // Copies `text` into `to`, cut to its size at a UTF-8 boundary, always ended. NULL is "".
 void copy_text(char* to, std::size_t size, const char* text) noexcept;
 template <std::size_t N>

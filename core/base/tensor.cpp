@@ -78,13 +78,15 @@ const char* op_name(dist_reduce_op op) noexcept {
     case DIST_REDUCE_MIN: return "MIN";
     case DIST_REDUCE_MAX: return "MAX";
     case DIST_REDUCE_PROD: return "PROD";
+    case DIST_REDUCE_USER: return "USER";
     default: return "no op";
   }
 }
 
 Status check_op(dist_reduce_op op, dist_dtype dtype) noexcept {
   if (op < DIST_REDUCE_SUM || op > DIST_REDUCE_PROD) {
-    return invalid_argument("op %d is no reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX or PROD", op);
+    return invalid_argument(
+        "op %d is no reduction: use DIST_REDUCE_SUM, MEAN, MIN, MAX, PROD or (in collectives) USER", op);
   }
   const bool order = op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (dtype == DIST_COMPLEX64 && order) {

@@ -25,9 +25,24 @@
 // Two ways to wait. With a CPU for every member, each waits for each peer's line: one cache line travels one
 // way. Crowded, that would cost R wake-ups for each member: there members count themselves in, and the last
 // one wakes all, or does the whole work alone first.
+//
+// Memory orders. Plain data travels with a release store and an acquire load of one word:
+//
+//     line      a line's `meeting`: the rest of the line, the statement, the failure, the member's buffers
+//     done      `done`: what the member did to its peers' buffers, and that it reads them no longer
+//     released  `released_`: all lines, and what the last member did alone
+//     report    `poison_` when it becomes kReported: the report
+//
+// Four races have the form "each stores, then looks at what the other stores", and one of the two must see
+// the other. Stores and looks are seq_cst; or, where the policy is asymmetric, the frequent side is in
+// program order only, and the rare side lets rare_barrier() pass between its store and its look:
+//
+//     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
+//     touch     enter(): entered | poison_                      give_up(): poison_ | entered
+//     wake      whoever poisons: poison_ | sleepers             sleep(): sleepers | poison_       (both
+//     seq_cst) asleep    leave(): line | asleep_                         wait(): asleep_ | lines
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,9 +53,10 @@
 
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/os/cpus.hpp"
 #include "core/base/status.hpp"
+#include "core/comm/offer.hpp"
 #include "core/comm/statement.hpp"
+#include "core/comm/wait_graph.hpp"
 #include "core/comm/word.hpp"
 #include "dist/types.h"
 
@@ -50,39 +66,50 @@ namespace dist {
 inline constexpr std::size_t kApart = 128;
 
 // One member's side of a meeting, as peers see it.
-struct alignas(kApart) Line {
+template <class Sync>
+struct alignas(kApart) BasicLine {
   static constexpr std::size_t kInlineBytes = 96;
 
-  // Buffers of a collective. One tensor: its data. Several: the caller's arrays.
-  struct Buffers {
-    const void* in;
-    void* out;
-    const dist_tensor* ins;
-    const dist_tensor* outs;
-  };
-
-  Word meeting;  // published last
+  BasicWord<Sync> meeting;  // published last
   uint64_t signature = 0;
-  std::atomic<int> cpu{-1};     // where the member was when it published: a hint for those who wait for it
-  const void* extra = nullptr;  // all_reduce, broadcast: the first output; merge_call: the arguments
+  // Where the member was when it published: a hint for those who wait for it.
+  typename Sync::template Atomic<int> cpu{-1};
+  const void* extra = nullptr;  // all_reduce in the line: the output; merge_call: the arguments
   union {
-    Buffers buffers;
+    Offer offer;
     std::byte bytes[kInlineBytes];
   };
 
-  Line() noexcept : buffers{} {}
+  BasicLine() noexcept : offer{} {}
 };
+using Line = BasicLine<OsSync>;
 static_assert(sizeof(Line) == kApart, "a line is one pair of cache lines");
 
-class Group {
- public:
-  // Throws std::bad_alloc.
-  Group(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns);
-  ~Group();
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+// Which replicas a group has.
+struct Membership {
+  int32_t number = 0;               // of the group in its strategy; 0: all replicas
+  const int32_t* ids = nullptr;     // rank by rank; NULL: a replica's rank is its id
+  WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
+};
 
-  int size() const noexcept { return size_; }
+template <class Sync>
+class BasicGroup final : public Gathering {
+ public:
+  using Line = BasicLine<Sync>;
+  using Word = BasicWord<Sync>;
+
+  // Throws std::bad_alloc.
+  BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host, int64_t timeout_ns,
+             const Membership& membership = {});
+  ~BasicGroup();
+  BasicGroup(const BasicGroup&) = delete;
+  BasicGroup& operator=(const BasicGroup&) = delete;
+
+  int size() const noexcept override { return size_; }
+  int32_t number() const noexcept override { return number_; }
+  int32_t replica(int rank) const noexcept override { return ids_ == nullptr ? rank : ids_[rank]; }
+  // The rank of a replica; -1: no member.
+  int rank(int32_t replica) const noexcept;
   bool crowded() const noexcept { return policy_.crowded; }
   const WaitPolicy& policy() const noexcept { return policy_; }
   // How many of the members can run side by side.
@@ -99,11 +126,15 @@ class Group {
   // The statement and the line to fill for it.
   Statement& draft(int me) noexcept {
     Member& member = members_[me];
-    return member.statements[(member.meeting + 1) & 1] = Statement{};
+    Statement& statement = member.statements[(member.meeting + 1) & 1];
+    Sync::writing(statement);
+    return statement = Statement{};
   }
   Line& outgoing(int me) noexcept {
     Member& member = members_[me];
-    return member.lines[(member.meeting + 1) & 1];
+    Line& line = member.lines[(member.meeting + 1) & 1];
+    Sync::writing(line);
+    return line;
   }
 
   // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
@@ -134,14 +165,21 @@ class Group {
   }
 
   // A peer's line, or one's own, of the meeting that the member is in.
-  const Line& line(int me, int peer) const noexcept { return members_[peer].lines[members_[me].meeting & 1]; }
+  const Line& line(int me, int peer) const noexcept {
+    const Line& line = members_[peer].lines[members_[me].meeting & 1];
+    Sync::reading(line);
+    return line;
+  }
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
   bool enter(int me) noexcept {
     Member& member = members_[me];
+    // The race "touch". A peer that gives up has seen poison_ changed; if it then sees no `entered`, this
+    // look comes later and sees poison_ changed as well.
     if (policy_.asymmetric) {
-      member.entered.store(member.meeting, std::memory_order_release);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+      // relaxed: hands nothing over; the order comes from give_up()'s rare_barrier().
+      member.entered.store(member.meeting, std::memory_order_relaxed);
+      Sync::compiler_barrier();
     } else {
       member.entered.store(member.meeting, std::memory_order_seq_cst);
     }
@@ -155,15 +193,19 @@ class Group {
   // Waits until one peer has said that it is done.
   void await_done(int me, int peer) noexcept;
 
+  // acquire: with kReported comes the report; with the others nothing but themselves.
   bool poisoned() const noexcept { return poison_.load(std::memory_order_acquire) != kHealthy; }
 
   // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k,
   // before it arrives.
   void arm_tickets(int me) noexcept {
     Member& member = members_[me];
+    // relaxed: publishing the line orders it before peers' tickets, and all saw their last one in the meeting
+    // before the last.
     member.tickets[(member.meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
   std::size_t take_ticket(int me, int part) noexcept {
+    // relaxed: each number goes to one member, and orders nothing: what it stands for came with the lines.
     return members_[part].tickets[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -185,48 +227,97 @@ class Group {
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
   // Any thread: ends the run's meetings with this report, unless it has one already.
-  void condemn(const ErrorRecord& why) noexcept;
+  void condemn(const ErrorRecord& why) noexcept override;
 
   // Any thread: ends the run's meetings.
   void cancel() noexcept;
 
+  // ---- For work that goes on while members do something else (core/cross_device/channel.hpp) ----
+
+  // Counts what has happened to such work; who waits for some sleeps on it. Trouble wakes it too.
+  Word& progress() noexcept { return progress_; }
+  // From now on a member that leaves wakes those who wait for progress.
+  void watch_departures() noexcept { watched_.store(true, std::memory_order_relaxed); }
+  bool has_left(int rank) const noexcept {
+    return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
+  }
+  // What a member that has left returned, and why where that is a failure.
+  Status returned(int rank, const ErrorRecord** out_failure) const noexcept {
+    const Member& member = members_[rank];
+    *out_failure = member.returned == DIST_OK ? nullptr : &member.failure;
+    return Status(member.returned);
+  }
+  const int32_t* ids() const noexcept { return ids_; }
+  // Runs that have ended in trouble.
+  uint32_t failures() const noexcept { return failures_; }
+  // Works that refer to this group: it must outlive them.
+  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() noexcept { holders_.fetch_sub(1, std::memory_order_release); }
+  bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
+  // The report, once the group is poisoned.
+  Status failure() noexcept { return turned_away(); }
+  // Over which deadline a wait that began at `start_ns` has gone by now; 0 ns: none so far.
+  bool overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
+  const Host& host() const noexcept { return host_; }
+  WaitGraph* wait_graph() const noexcept { return wait_graph_; }
+
   // The report, where the group is poisoned and its report is complete; else NULL.
   const ErrorRecord* report() const noexcept {
-    return poison_.load(std::memory_order_acquire) == kReported ? &report_ : nullptr;
+    // acquire: for post()'s store after the report.
+    if (poison_.load(std::memory_order_acquire) != kReported) return nullptr;
+    Sync::reading(report_);
+    return &report_;
   }
   // Whether cancel() ended the run's meetings.
   bool cancelled() const noexcept {
     const uint32_t poison = poison_.load(std::memory_order_acquire);
     return poison == kCancelled || (poison == kReported && report_.code == DIST_CANCELLED);
   }
+  bool arrived(int rank, uint32_t meeting) const noexcept override {
+    return members_[rank].lines[meeting & 1].meeting.value.load(std::memory_order_seq_cst) == meeting;
+  }
+  void describe_meeting(int rank, uint32_t meeting, char* text, std::size_t size) const noexcept override;
+
   // The latest meeting of a member, and its number in the run; its own thread asks.
   uint32_t meeting(int me) const noexcept { return members_[me].meeting; }
   int64_t sequence(int me) const noexcept { return members_[me].meeting - first_; }
 
  private:
+  template <class T>
+  using Atomic = typename Sync::template Atomic<T>;
   enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
   static constexpr int64_t kNotYet = -1;
   enum class Wake { kReady, kPoisoned, kDeadline, kDisagreement };
 
+  // Where members disagree but not all have come, the report waits this long for the others' lines.
+  static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
+  static constexpr int64_t kFirstLogNs = 10'000'000'000;
+  // Found beside a peer this often, a member moves, but not more often than this.
+  static constexpr int kBesideLimit = 3;
+  static constexpr int64_t kMoveIntervalNs = 500'000;
+
   struct alignas(kApart) Ticket {
-    std::atomic<std::size_t> next{0};
+    Atomic<std::size_t> next{0};
   };
   struct alignas(kApart) Member {
     Line lines[2];
     Ticket tickets[2];
-    alignas(kApart) Word done;                         // the meeting whose buffers it has finished with
-    alignas(kApart) std::atomic<uint32_t> entered{0};  // the meeting whose buffers it may be touching
-    uint32_t meeting = 0;                              // its own; peers read lines
+    alignas(kApart) Word done;                    // the meeting whose buffers it has finished with
+    alignas(kApart) Atomic<uint32_t> entered{0};  // the meeting whose buffers it may be touching
+    uint32_t meeting = 0;                         // its own; peers read lines
     bool movable = false;
     int beside = 0;                // times in a row that it found itself on a peer's CPU
     int64_t moved_ns = 0;          // when it last moved away
     int64_t arrived_ns = kNotYet;  // when it began to wait in earnest
+    Atomic<uint32_t> left{0};      // the latest run that it has left
     Statement statements[2];
-    ErrorRecord failure;  // why it left, where it failed
+    dist_status returned = DIST_OK;  // with what it left
+    ErrorRecord failure;             // why, where it failed
 
     // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next
     // meeting does not wait until all have seen that it was done with this one.
     bool is_done(uint32_t at) const noexcept {
+      // seq_cst: a look of the race "sleep"; its acquire makes what the member did to buffers visible.
       return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
     }
   };
@@ -236,8 +327,9 @@ class Group {
     const uint32_t meeting = ++member.meeting;
     member.arrived_ns = kNotYet;
     Line& line = member.lines[meeting & 1];
+    Sync::writing(line);
     line.signature = member.statements[meeting & 1].signature;
-    line.cpu.store(current_cpu(), std::memory_order_relaxed);
+    line.cpu.store(Sync::cpu(), std::memory_order_relaxed);  // a hint, which may be stale
     line.meeting.publish(meeting, policy_);
   }
 
@@ -248,6 +340,7 @@ class Group {
       if (peer == me) continue;
       const Line& theirs = members_[peer].lines[meeting & 1];
       if (!soon(me, peer, theirs.meeting)) DIST_TRY(await_line(me, peer, timeout_ns));
+      Sync::reading(theirs);
       if (theirs.signature != signature) return disagree(me);
     }
     return kOk;
@@ -257,10 +350,11 @@ class Group {
   // so does this one where the system has put both on one CPU: the peer comes the sooner.
   bool soon(int me, int peer, const Word& word) const noexcept {
     const uint32_t meeting = members_[me].meeting;
-    const int looks = policy_.crowded ? 1 : 64;
+    const int looks = policy_.crowded || !Sync::kSpins ? 1 : 64;
     for (int i = 0; i < looks; ++i) {
+      // acquire: for the release in publish(), of a line or of `done`.
       if (word.value.load(std::memory_order_acquire) == meeting) return true;
-      spin_pause();
+      Sync::pause();
       if (i == kLooksBesideAPeer && same_cpu(me, peer)) return false;
     }
     return false;
@@ -293,21 +387,33 @@ class Group {
   void post(const ErrorRecord& report) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;
+  void mark_left(int me) noexcept;
 
   Memory& memory_;
   const int size_;
+  const int32_t number_;
+  int32_t* ids_ = nullptr;
+  WaitGraph* const wait_graph_;
   const WaitPolicy policy_;
   const Host host_;
   const int64_t timeout_ns_;
   Member* members_ = nullptr;
   // Written at most once a run.
-  alignas(kApart) std::atomic<uint32_t> poison_{kHealthy};
-  uint32_t first_ = 0;                                // meetings before this run
-  int64_t deadline_ns_ = 0;                           // of this run
-  alignas(kApart) std::atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
-  alignas(kApart) std::atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
-  alignas(kApart) Word released_;                     // crowded: the latest meeting that came together
+  alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
+  Atomic<uint32_t> run_{0};                      // runs so far
+  uint32_t first_ = 0;                           // meetings before this run
+  uint32_t failures_ = 0;                        // runs that ended in trouble
+  int64_t deadline_ns_ = 0;                      // of this run
+  alignas(kApart) Atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
+  alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
+  alignas(kApart) Word released_;                // crowded: the latest meeting that came together
+  alignas(kApart) Word progress_;                // of work that nobody has to wait for
+  Atomic<int> holders_{0};
+  Atomic<bool> watched_{false};  // there is such work: departures wake who waits for it
   ErrorRecord report_;
 };
+
+using Group = BasicGroup<OsSync>;
+extern template class BasicGroup<OsSync>;  // group.cpp
 
 }  // namespace dist

@@ -47,6 +47,10 @@ class Text {
   std::size_t used_ = 0;
 };
 
+int32_t replica_id(const Evidence& evidence, std::size_t rank) noexcept {
+  return evidence.ids == nullptr ? static_cast<int32_t>(rank) : evidence.ids[rank];
+}
+
 // Members in the order in which lines about them are printed: equal lines are joined, "replicas 0, 2-7: ...".
 class MemberLines {
  public:
@@ -72,8 +76,12 @@ class MemberLines {
     for (std::size_t i = like; i < n; ++i) {
       if (first_alike(i) != like) continue;
       std::size_t last = i;
-      while (last + 1 < n && first_alike(last + 1) == like) ++last;
-      text.add(last > i ? "%s%zu-%zu" : "%s%zu", separator, i, last);
+      while (last + 1 < n && first_alike(last + 1) == like &&
+             replica_id(evidence_, last + 1) == replica_id(evidence_, last) + 1) {
+        ++last;
+      }
+      text.add("%s%d", separator, replica_id(evidence_, i));
+      if (last > i) text.add("-%d", replica_id(evidence_, last));
       separator = ", ";
       i = last;
     }
@@ -109,6 +117,10 @@ class MemberLines {
   const Evidence& evidence_;
 };
 
+bool gathers(Collective collective) noexcept {
+  return collective == Collective::kReduce || collective == Collective::kGather;
+}
+
 bool left(const Statement* statement) noexcept {
   return statement != nullptr && statement->collective == Collective::kReturn;
 }
@@ -138,11 +150,11 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
   error.code = DIST_ABORTED;
   const ErrorRecord* failure = evidence.failures[member];
   if (statement.returned != DIST_OK) {
-    text.add("replica %d failed with %s: %s", culprit, status_name(statement.returned),
+    text.add("replica %d failed with %s: %s", replica_id(evidence, member), status_name(statement.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
     copy_text(error.hint, "mend what made that replica fail; its status is dist_run()'s");
   } else {
-    text.add("replica %d returned early", culprit);
+    text.add("replica %d returned early", replica_id(evidence, member));
     copy_text(
         error.hint,
         "every replica must make the same collectives: one without input takes part with an empty batch");
@@ -169,7 +181,12 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
     Text(error.expected).add("%s with tag \"%s\"", collective_name(expected.collective), expected.tag);
     Text(error.received).add("%s with tag \"%s\"", collective_name(received.collective), received.tag);
   }
-  text.add("the replicas disagree: replica %d%s came for %s, expected %s", error.replica,
+  // What both print alike differs in what is not printed.
+  if (std::strcmp(error.expected, error.received) == 0) {
+    Text(error.received).add("%s, but with other shapes or dtypes", error.expected);
+  }
+  text.add("the replicas disagree: replica %d%s came for %s, expected %s",
+           replica_id(evidence, static_cast<std::size_t>(error.replica)),
            differing > 1 ? " (and others)" : "", error.received, error.expected);
   copy_text(error.hint, "make every replica call the same collectives in the same order, with equal tensors");
 }
@@ -207,22 +224,17 @@ const Statement* meeting_of(const Evidence& evidence) noexcept {
 }  // namespace
 
 const char* collective_name(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::kAllReduce: return "all_reduce";
-    case Collective::kBroadcast: return "broadcast";
-    case Collective::kBarrier: return "barrier";
-    case Collective::kMergeCall: return "merge_call";
-    case Collective::kReturn: return "return";
-    case Collective::kNone: break;
-  }
-  return "no collective";
+  return collective_name(static_cast<int32_t>(collective));
 }
 
 void seal(Statement& statement, const char* tag) noexcept {
   uint64_t signature = mix(statement.signature, static_cast<uint64_t>(statement.collective));
   signature = mix(signature, static_cast<uint32_t>(statement.op) |
                                  static_cast<uint64_t>(static_cast<uint32_t>(statement.root)) << 32);
-  signature = mix(signature, static_cast<uint64_t>(statement.tensors));
+  signature = mix(signature, static_cast<uint32_t>(statement.kind) |
+                                 static_cast<uint64_t>(static_cast<uint32_t>(statement.numerics)) << 32);
+  signature = mix(signature, static_cast<uint64_t>(statement.tensors) ^
+                                 static_cast<uint64_t>(statement.asynchronous) << 62);
   signature = mix(signature, reinterpret_cast<uintptr_t>(statement.function));
   if (tag != nullptr) {
     copy_text(statement.tag, tag);
@@ -239,9 +251,14 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
     text.add("has left its function (%s)", status_name(statement.returned));
     return;
   }
+  if (statement.asynchronous == 1) text.add("asynchronous ");
+  if (statement.asynchronous == 2) text.add("plan of ");
   text.add("%s", collective_name(statement.collective));
   if (statement.op != 0) text.add(" %s", op_name(statement.op));
-  if (statement.root >= 0) text.add(" from %d", statement.root);
+  if (statement.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
+  if (statement.collective == Collective::kScan && statement.kind == DIST_SCAN_EXCLUSIVE)
+    text.add(" (exclusive)");
+  if (statement.root >= 0) text.add(gathers(statement.collective) ? " to %d" : " from %d", statement.root);
   if (statement.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(statement.tensors));
   if (statement.tensors > 0) {
     text.add(" %s[", dtype_name(statement.dtype));
@@ -251,6 +268,9 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
     text.add(statement.ndim > Statement::kDims ? ", ...]" : "]");
   }
   if (statement.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(statement.elements));
+  if (statement.axis >= 0) text.add(" along axis %d", statement.axis);
+  if (statement.contributes) text.add(" with options->contributions");
+  if (statement.weighted) text.add(" with weights");
   if (statement.function != nullptr) text.add(" of function %p", statement.function);
 }
 
@@ -270,6 +290,7 @@ bool decidable(const Evidence& evidence) noexcept {
 ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
   error.sequence = evidence.sequence;
+  error.group = evidence.group;
   Text text(error.message);
   if (const Statement* expected = meeting_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
@@ -277,6 +298,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     copy_text(error.tag, expected->tag);
     text.add("%s #%lld", collective_name(expected->collective), static_cast<long long>(evidence.sequence));
     if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
+    if (evidence.group != 0) text.add(" of group %d", evidence.group);
     text.add(": ");
   }
   switch (evidence.trouble) {
@@ -305,6 +327,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     }
   }
   MemberLines(evidence).print(text);
+  if (error.replica >= 0) error.replica = replica_id(evidence, static_cast<std::size_t>(error.replica));
   return error;
 }
 

@@ -17,6 +17,15 @@ enum class Collective : int32_t {
   kBarrier = DIST_COLLECTIVE_BARRIER,
   kMergeCall = DIST_COLLECTIVE_MERGE_CALL,
   kReturn = DIST_COLLECTIVE_RETURN,
+  kReduce = DIST_COLLECTIVE_REDUCE,
+  kReduceScatter = DIST_COLLECTIVE_REDUCE_SCATTER,
+  kAllGather = DIST_COLLECTIVE_ALL_GATHER,
+  kGather = DIST_COLLECTIVE_GATHER,
+  kScatter = DIST_COLLECTIVE_SCATTER,
+  kAllToAll = DIST_COLLECTIVE_ALL_TO_ALL,
+  kScan = DIST_COLLECTIVE_SCAN,
+  kPermute = DIST_COLLECTIVE_PERMUTE,
+  kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
 };
 
 // What one member came for. Plain data: peers read it while they wait.
@@ -27,12 +36,18 @@ struct Statement {
   int32_t op = 0;
   int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
+  int32_t kind = 0;          // kScan
+  int32_t numerics = 0;      // DIST_NUMERICS_...
+  int32_t asynchronous = 0;  // 1: its members do not wait; 2: it is planned
+  int32_t axis = -1;         // of the first tensor, from the front; -1: it is not cut or joined
+  bool contributes = false;  // says how many contributions it brings
+  bool weighted = false;
   int32_t ndim = 0;                // of the first tensor
   dist_status returned = DIST_OK;  // kReturn: the function's status
   int64_t shape[kDims] = {};       // of the first tensor, its first dimensions
   int64_t tensors = 0;
   int64_t elements = 0;            // of all tensors
-  const void* function = nullptr;  // kMergeCall
+  const void* function = nullptr;  // kMergeCall; the host's operator
   uint64_t signature = 0;          // equal where all of the above, each tensor's shape and the tag are equal
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
@@ -58,6 +73,8 @@ struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
   std::span<const Statement* const> statements;
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
+  const int32_t* ids = nullptr;                  // replica ids of the members; NULL: their ranks
+  int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline
 };

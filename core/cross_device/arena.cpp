@@ -37,7 +37,34 @@ class Arena::Started final : public Counted {
 Arena::Arena(Memory& memory, int max_threads) noexcept
     : memory_(memory), max_threads_(std::max(max_threads, 1)) {}
 
-Arena::~Arena() = default;
+Arena::~Arena() { wait_for_tasks(); }
+
+void Arena::wait_for_tasks() const noexcept {
+  // acquire: for the release of a task's end.
+  while (submitted_.load(std::memory_order_acquire) != 0) yield_this_thread();
+}
+
+Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
+  try {
+    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    for (int i = 0; i < copies; ++i) {
+      submitted_.fetch_add(1, std::memory_order_relaxed);
+      try {
+        started_->arena().enqueue([this, task, context, number] {
+          prepare_worker();
+          task(context, number);
+          submitted_.fetch_sub(1, std::memory_order_release);
+        });
+      } catch (...) {
+        submitted_.fetch_sub(1, std::memory_order_relaxed);
+        throw;
+      }
+    }
+  } catch (const std::exception& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB took no task: %s", error.what());
+  }
+  return kOk;
+}
 
 Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
   if (begin >= end) return kOk;

@@ -3,6 +3,7 @@
 // it; the calling thread always takes part, and comes back when the loop is done.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -35,6 +36,12 @@ class Arena {
         static_cast<const void*>(&body));
   }
 
+  // Runs task(context, number) on up to `copies` threads, at some time.
+  using Task = void (*)(void* context, uint32_t number);
+  Status submit(Task task, void* context, uint32_t number, int copies);
+  // Returns when none is left: what tasks refer to may end.
+  void wait_for_tasks() const noexcept;
+
  private:
   using Part = void (*)(int64_t first, int64_t last, const void* context);
   class Started;
@@ -45,6 +52,7 @@ class Arena {
   const int max_threads_;
   std::once_flag once_;
   Ref<Started> started_;
+  std::atomic<int> submitted_{0};  // tasks that have not ended
 };
 
 }  // namespace dist

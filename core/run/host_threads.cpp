@@ -73,7 +73,9 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
       continue;
     }
     if (!open_) {
+      channel_.begin_run();
       group_.begin_run(0);
+      subgroups_.begin_run(0);
       ++run_;
       open_ = true;
       left_ = 0;

@@ -83,10 +83,8 @@ Status lead(Replica& replica, Memory& memory, const MergeFunction& function, Mer
   return kOk;
 }
 
-}  // namespace
-
-Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
-                  const char* tag, int64_t timeout_ns, ValueRef* out) {
+Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
+                      const char* tag, int64_t timeout_ns, ValueRef* out) {
   if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
     return invalid_argument("args is %s; merge_call takes a list of arguments, or NULL",
                             Value::kind_name(args->kind()));
@@ -100,8 +98,10 @@ Status merge_call(Replica& replica, Memory& memory, const MergeFunction& functio
   statement.function = function.identity;
   statement.signature = mix(0, args == nullptr);
   seal(statement, tag);
+  record_arrival(replica.caller(tag, timeout_ns), statement, 0);
   group.outgoing(me).extra = args;
   DIST_TRY(group.arrive(me, timeout_ns));
+  replica.recorder().arrived();
 
   if (me == 0) {
     if (!group.enter(me)) return group.finish(me);
@@ -124,6 +124,16 @@ Status merge_call(Replica& replica, Memory& memory, const MergeFunction& functio
   // Peers still read the slot.
   for (int p = 1; p < group.size(); ++p) group.await_done(me, p);
   slot.result = ValueRef();
+  return status;
+}
+
+}  // namespace
+
+Status merge_call(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
+                  const char* tag, int64_t timeout_ns, ValueRef* out) {
+  replica.recorder().begin(DIST_COLLECTIVE_MERGE_CALL);
+  const Status status = meet_and_merge(replica, memory, function, args, tag, timeout_ns, out);
+  replica.recorder().close(status.code());
   return status;
 }
 

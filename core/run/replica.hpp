@@ -9,6 +9,8 @@
 #include "core/comm/group.hpp"
 #include "core/cross_device/arena.hpp"
 #include "core/cross_device/collectives.hpp"
+#include "core/cross_device/work.hpp"
+#include "core/trace/recorder.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
@@ -18,9 +20,14 @@ class ReplicaPool;
 class Replica {
  public:
   // `threads`: this replica's share of the cores, for its own loops.
-  Replica(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads,
+  Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int threads,
           std::size_t cache_bytes) noexcept
-      : pool_(pool), group_(group), arena_(memory, threads), cache_bytes_(cache_bytes), id_(id) {}
+      : pool_(pool),
+        group_(group),
+        recorder_(recorder),
+        arena_(memory, threads),
+        cache_bytes_(cache_bytes),
+        id_(id) {}
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
@@ -28,6 +35,7 @@ class Replica {
   int num_replicas() const noexcept { return group_.size(); }
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }
+  Recorder& recorder() const noexcept { return recorder_; }
   Arena& arena() noexcept { return arena_; }
 
   // OK while its function runs, and no merge function does.
@@ -37,10 +45,20 @@ class Replica {
     return not_now(call);
   }
   Caller caller(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, id_, tag, timeout_ns, cache_bytes_};
+    return {group_, id_, tag, timeout_ns, cache_bytes_, &recorder_};
+  }
+  // As a member of a group of some replicas.
+  Caller caller(Group& group, int rank, const char* tag, int64_t timeout_ns) const noexcept {
+    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_};
   }
 
-  void begin() noexcept { inside_ = true; }
+  // What it has under way.
+  WorkList& works() noexcept { return works_; }
+
+  void begin() noexcept {
+    inside_ = true;
+    recorder_.begin_run();
+  }
   void end() noexcept { inside_ = false; }
   void set_merging(bool merging) noexcept { merging_ = merging; }
 
@@ -49,7 +67,9 @@ class Replica {
 
   ReplicaPool& pool_;
   Group& group_;
+  Recorder& recorder_;
   Arena arena_;
+  WorkList works_;
   const std::size_t cache_bytes_;
   const int id_;
   bool inside_ = false;

@@ -44,13 +44,20 @@ class ReplicaPool::Turn {
   bool concluded_ = false;
 };
 
-ReplicaPool::ReplicaPool(Memory& memory, Group& group, const Host& host, const Options& options)
-    : memory_(memory), group_(group), host_(host), options_(options) {
+ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host,
+                         const Options& options)
+    : memory_(memory),
+      group_(group),
+      channel_(memory, group, options.helpers, options.cache_bytes),
+      subgroups_(memory, graph),
+      host_(host),
+      options_(options) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   const int share = std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
-    new (&seats_[made_]) Seat(memory, *this, group, made_, share, options.cache_bytes);
+    new (&seats_[made_])
+        Seat(memory, *this, group, (*options.recorder)[made_], made_, share, options.cache_bytes);
   }
   if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
 }
@@ -143,6 +150,8 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
 // The function has returned: keep its result, leave the group, tell who waits.
 void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) noexcept {
   seat.replica.end();
+  if (!seat.replica.works().empty()) status = drain(seat, status);
+  seat.replica.recorder().end_run(status.code());
   seat.result = status.code();
   if (!status.ok()) {
     if (failures_on_this_thread() != failures_before && last_error().code == status.code()) {
@@ -157,7 +166,18 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
     if (seat.error.replica < 0 && seat.error.collective == 0) seat.error.replica = seat.replica.id();
   }
   group_.leave(seat.replica.id(), status, seat.error);
+  subgroups_.leave(seat.replica.id(), status, seat.error);
   seat.finished.publish(run_, group_.policy());
+}
+
+// Work that the function left under way ends before the replica does: peers may still use its buffers.
+Status ReplicaPool::drain(Seat& seat, Status returned) noexcept {
+  const ErrorRecord failure = returned.ok() ? ErrorRecord{} : last_error();
+  const Status ended = seat.replica.works().drain(returned, failure);
+  if (returned.ok()) return ended;
+  // The work's report is not why this replica failed.
+  last_error() = failure;
+  return returned;
 }
 
 bool ReplicaPool::all_finished() const noexcept {
@@ -170,11 +190,43 @@ bool ReplicaPool::all_finished() const noexcept {
 bool ReplicaPool::idle() noexcept {
   if (!lock_.try_lock()) return false;
   const RunLockHolder holder(lock_);
+  return idle_locked();
+}
+
+bool ReplicaPool::idle_locked() const noexcept {
   if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (seats_[i].occupied) return false;
   }
   return true;
+}
+
+Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
+  const bool locked = lock_.try_lock();
+  if (locked) {
+    const RunLockHolder holder(lock_);
+    if (idle_locked()) {
+      *out = subgroups_.create(*this, ids, size, group_.policy(), host_, options_.timeout_ns,
+                               options_.helpers, options_.cache_bytes);
+      return kOk;
+    }
+  }
+  return failed_precondition("dist_group_create(): a run is under way; make groups before runs");
+}
+
+Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
+  const bool locked = lock_.try_lock();
+  if (locked) {
+    const RunLockHolder holder(lock_);
+    if (group->group.held()) {
+      return failed_precondition("dist_group_destroy(): works of the group are left; destroy them first");
+    }
+    if (idle_locked()) {
+      subgroups_.destroy(group);
+      return kOk;
+    }
+  }
+  return failed_precondition("dist_group_destroy(): a run is under way; let it end first");
 }
 
 void ReplicaPool::list_inside(char* text, std::size_t size) const noexcept {
@@ -213,6 +265,7 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
                 static_cast<double>(timeout_ns) * 1e-9, inside);
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
   group_.condemn(late);
+  subgroups_.condemn(late);
   return fail(late);
 }
 
@@ -274,7 +327,9 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   const int64_t deadline_ns =
       timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
+  channel_.begin_run();
   group_.begin_run(deadline_ns);
+  subgroups_.begin_run(deadline_ns);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();

@@ -14,6 +14,7 @@
 #include "core/comm/group.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
+#include "core/run/subgroups.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -44,11 +45,13 @@ class ReplicaPool {
     int usable_cpus;
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
     std::size_t cache_bytes;
+    Arena* helpers;  // of asynchronous collectives; NULL: the replicas' threads alone do them
+    FlightRecorder* recorder;
     void* owner;  // the strategy, which lies above
   };
 
   // Throws std::bad_alloc; makes no thread.
-  ReplicaPool(Memory& memory, Group& group, const Host& host, const Options& options);
+  ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const Host& host, const Options& options);
   // No replica is running.
   ~ReplicaPool();
   ReplicaPool(const ReplicaPool&) = delete;
@@ -59,6 +62,21 @@ class ReplicaPool {
   MergeSlot& merge_slot() noexcept { return merge_slot_; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
+
+  // Groups of some replicas, made and ended between runs.
+  Status create_group(const int32_t* ids, int size, Subgroup** out);
+  Status destroy_group(Subgroup* group) noexcept;
+  LazyChannel& channel() noexcept { return channel_; }
+  Memory& memory() noexcept { return memory_; }
+  bool has_groups() const noexcept { return !subgroups_.empty(); }
+  Subgroups& groups() noexcept { return subgroups_; }
+
+  // Any thread: ends the run that is under way.
+  void cancel() noexcept {
+    group_.cancel();
+    subgroups_.cancel();
+  }
+
   // False: a run is under way.
   bool idle() noexcept;
 
@@ -74,9 +92,9 @@ class ReplicaPool {
 
  private:
   struct alignas(kApart) Seat {
-    Seat(Memory& memory, ReplicaPool& pool, Group& group, int id, int threads,
+    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int threads,
          std::size_t cache_bytes) noexcept
-        : replica(memory, pool, group, id, threads, cache_bytes) {}
+        : replica(memory, pool, group, recorder, id, threads, cache_bytes) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -96,6 +114,7 @@ class ReplicaPool {
   void perform(Seat& seat);
   void perform_on_caller();
   void conclude(Seat& seat, Status status, uint64_t failures_before) noexcept;
+  Status drain(Seat& seat, Status returned) noexcept;
   Status start_thread_of(Seat& seat) noexcept;
   Status revive() noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
@@ -105,9 +124,12 @@ class ReplicaPool {
   Status overdue(int64_t timeout_ns) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   Status end_of_run(uint32_t run) noexcept;
+  bool idle_locked() const noexcept;
 
   Memory& memory_;
   Group& group_;
+  LazyChannel channel_;  // of the group of all replicas
+  Subgroups subgroups_;
   const Host host_;
   const Options options_;
   Seat* seats_ = nullptr;

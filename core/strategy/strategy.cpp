@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/base/os/barrier.hpp"
+#include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/run/current.hpp"
 
@@ -16,6 +17,7 @@ struct Strategy::Plan {
   int usable_cpus;
   int64_t timeout_ns;
   WaitPolicy policy;
+  StrategyOrigin origin;
 };
 
 namespace {
@@ -51,7 +53,9 @@ Status check(const StrategyOptions& options) noexcept {
 Status Strategy::create(const StrategyOptions& options, Strategy** out) {
   DIST_TRY(check(options));
   Plan plan;
-  plan.usable_cpus = usable_cpus();
+  plan.origin = {options.num_replicas, options.kind,   options.threads,
+                 options.placement,    allowed_cpus(), cgroup_cpu_quota("")};
+  plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
   plan.num_replicas = options.kind != DIST_STRATEGY_MIRRORED ? 1
                       : options.num_replicas != 0            ? options.num_replicas
                                                   : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
@@ -82,11 +86,18 @@ Status Strategy::create(const StrategyOptions& options, Strategy** out) {
 
 Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan)
     : memory_(std::move(memory)),
-      group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns),
+      origin_(plan.origin),
+      timeout_ns_(plan.timeout_ns),
+      wait_graph_(*memory_, plan.num_replicas),
+      group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
+             Membership{0, nullptr, &wait_graph_}),
       arena_(*memory_, plan.usable_cpus),
-      pool_(*memory_, group_, options.host,
+      progress_(*memory_, plan.usable_cpus),
+      recorder_(*memory_, plan.num_replicas),
+      pool_(*memory_, group_, wait_graph_, options.host,
             {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
-             last_level_cache_bytes(), this}) {}
+             last_level_cache_bytes(), options.threads == DIST_THREADS_HOST ? nullptr : &progress_,
+             &recorder_, this}) {}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
@@ -95,6 +106,13 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
     return failed_precondition(
         "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
         "hurries it)");
+  }
+  if (strategy->pool_.has_groups()) {
+    return failed_precondition(
+        "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
+  }
+  if (strategy->group_.held()) {
+    return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
   }
   const Ref<Memory> memory = strategy->memory_;
   strategy->~Strategy();

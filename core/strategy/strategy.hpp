@@ -10,6 +10,7 @@
 #include "core/cross_device/arena.hpp"
 #include "core/cross_device/cross_replica.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/trace/recorder.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -26,6 +27,16 @@ struct StrategyOptions {
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 
+// What a strategy was made from: the options, and what the system allowed at that moment.
+struct StrategyOrigin {
+  int32_t num_replicas;  // as asked
+  int32_t kind;
+  int32_t threads;
+  int32_t placement;
+  int allowed_cpus;  // by the affinity mask
+  double cpu_quota;  // of the cgroup, in CPUs; 0: none
+};
+
 class Strategy {
  public:
   static Status create(const StrategyOptions& options, Strategy** out);
@@ -36,6 +47,9 @@ class Strategy {
   int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
+  int64_t timeout_ns() const noexcept { return timeout_ns_; }
+  const StrategyOrigin& origin() const noexcept { return origin_; }
+  const FlightRecorder& recorder() const noexcept { return recorder_; }
   CrossReplica cross_replica() noexcept { return {memory_.get(), num_replicas(), &arena_}; }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
@@ -55,9 +69,14 @@ class Strategy {
   Status in_forked_child() const noexcept;
 
   Ref<Memory> memory_;
+  const StrategyOrigin origin_;
+  const int64_t timeout_ns_;
   ForkGuard fork_guard_;
+  WaitGraph wait_graph_;
   Group group_;
-  Arena arena_;  // of functions called from outside
+  Arena arena_;     // of functions called from outside
+  Arena progress_;  // of asynchronous collectives
+  FlightRecorder recorder_;
   ReplicaPool pool_;
 };
 

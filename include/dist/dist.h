@@ -7,6 +7,7 @@
  *    3  Strategies                    8  Variables
  *    4  Running replicas              9  From outside: reduce, update
  *    5  Inside a replica: who am I   10  Datasets
+ *                                    11  Looking inside
  *
  * ---- 1. A program ----------------------------------------------------------------------------------
  *
@@ -55,6 +56,10 @@ extern "C" {
 typedef struct dist_strategy dist_strategy;
 /** One copy of the host's function: its id, and its side of every collective. */
 typedef struct dist_replica dist_replica;
+/** Some of a strategy's replicas, which meet without the others. */
+typedef struct dist_group dist_group;
+/** A collective that is under way, or planned. */
+typedef struct dist_work dist_work;
 /** A tensor, or a list or dictionary of values, or one value for each replica. Immutable, counted. */
 typedef struct dist_value dist_value;
 /** A tensor that outlives runs, with one copy for each replica. */
@@ -209,7 +214,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  * Context  Strategy, serialized. NULL is fine. In a forked child nothing is done.
  * Blocks   Until the threads have ended.
  * Owns     Takes the strategy, unless it fails.
- * Errors   FAILED_PRECONDITION  a run is under way; the strategy is as it was.
+ * Errors   FAILED_PRECONDITION  a run is under way, or groups or works are left; the strategy is as it was.
  * Since    0.1
  */
 DIST_API dist_status dist_strategy_destroy(dist_strategy *strategy);
@@ -393,6 +398,58 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 DIST_API DIST_NODISCARD dist_status dist_parallel_for(dist_replica *replica, int64_t begin, int64_t end,
                                                       int64_t grain, dist_range_fn fn, void *user_data);
 
+/* ---- Groups ---- */
+
+/**
+ * Some replicas of a strategy, for collectives among them: dist_collective_options.group. Groups may overlap and
+ * meet at the same time. Members that wait for each other in different groups get an error, not a hang.
+ *
+ * Shape    1 <= n <= R ids in 0 .. R-1, ascending: the rank in the group is the position, so that sums keep the
+ *          order of ids.
+ * Context  Strategy, concurrent; not while a run is under way.
+ * Blocks   Never.
+ * Owns     *out_group is the caller's: dist_group_destroy(), before dist_strategy_destroy().
+ * Errors   INVALID_ARGUMENT     NULL, n, or an id that is out of range or not above the one before.
+ *          FAILED_PRECONDITION  a run is under way; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, const int32_t *replica_ids,
+                                                      size_t n, dist_group **out_group);
+
+/**
+ * Ends a group. NULL is fine.
+ *
+ * Context  Strategy, concurrent; not while a run is under way.
+ * Blocks   Never.
+ * Owns     Takes the group, unless it fails.
+ * Errors   FAILED_PRECONDITION  a run is under way, or work of the group is left; the group is as it was.
+ * Since    0.1
+ */
+DIST_API dist_status dist_group_destroy(dist_group *group);
+
+/**
+ * How many replicas it has; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_group_size(const dist_group *group);
+
+/**
+ * The rank of a replica in the group; -1 where it is no member, or for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
+
 /* ==== 6. Inside a replica: collectives ============================================================== */
 /*
  * Every replica of the run makes the same collectives in the same order. On arrival each states what it came
@@ -402,14 +459,32 @@ DIST_API DIST_NODISCARD dist_status dist_parallel_for(dist_replica *replica, int
  * contents of its outputs are unspecified.
  */
 
+/**
+ * The host's own operator, for DIST_REDUCE_USER: for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). Called on pieces of
+ * a tensor, from several threads at once; it must not call libdist and must give the same bits wherever a tensor is cut.
+ */
+typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
+
 typedef struct dist_collective_options {
   uint32_t struct_size;
-  int32_t reserved;   /* 0 */
-  const char *tag;    /* a name for reports, equal on all replicas; NULL: none */
+  int32_t numerics;   /* DIST_NUMERICS_... */
+  const char *tag;    /* a name for reports, equal on all members; NULL: none */
   int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
+  const dist_group
+      *group; /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
+  const double *weights;    /* MEAN: one weight (>= 0) a contribution, given by all members or by none */
+  size_t contributions;     /* tensors that this replica adds to each sum; 0, on all members: one */
+  dist_reduce_fn reduce_fn; /* DIST_REDUCE_USER's operator; the same on all members */
+  void *reduce_user_data;
+  const int64_t *splits; /* all_to_all: R sizes along the axis, which `in` is cut into; NULL: equal ones */
+  int32_t axis;          /* the dimension that parts are cut from or joined along; < 0 counts from the end */
+  int32_t planned;       /* 1: *out_work is a plan, which dist_work_start() begins, any number of times */
+  dist_work *
+      *out_work; /* not NULL: the call returns at once, and the work is under way; see dist_work_wait() */
+  int64_t bytes_per_pack; /* a planned list is cut into packs of about this size; 0: one pack */
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0 }
+  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_collective_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -420,28 +495,110 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *     for t in 0 .. n-1, every element i, every replica r:
  *       acc = in[0][t][i];   for p in 1 .. R-1:   acc = op(acc, in[p][t][i]);   out[r][t][i] = acc
  *
- * Shape    in[t] and out[t] have equal shapes and dtypes, and in[t] the same on every replica. Both row-major
- *          without gaps. n = 0 and tensors without elements are legal. out == in, or out[t].data ==
- *          in[t].data, is in place; any other overlap is an error. All replicas may pass one and the same
- *          out buffer: it is written once.
- * Order    Left to right by replica id: the same bits on every replica, in every run, whatever the size.
- *          f16 and bf16 accumulate in f32 and round once. MEAN divides the folded sum by R before that
- *          rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from the
- *          smaller ones). Integers wrap. MIN and MAX give NaN if any is NaN; min(-0, +0) is -0. COMPLEX64
- *          has SUM, MEAN, PROD; BOOL has MIN (and), MAX (or).
+ * With options->contributions = k, `in` holds k lists one after another, and replica p's contributions in[p][j*n + t]
+ * enter the fold in the order of j; k may differ between replicas. With weights w, MEAN is
+ * (sum of w[p][j] * in[p][j*n + t][i]) / (sum of w[p][j]): a replica whose batch is empty gives weight 0. If all
+ * weights are 0 the result is NaN.
+ *
+ * Shape    in[t] and out[t] have equal shapes and dtypes, and in[t] the same on every replica. Any strides; without
+ *          gaps is fastest. n = 0 and tensors without elements are legal. out == in, or out[t] the same view as in[t],
+ *          is in place; any other overlap is an error, where it can be seen: tensors of one list are not compared
+ *          with each other. All replicas may pass one and the same out buffer: it is written once.
+ * Order    ORDERED: left to right by replica id: the same bits on every replica, in every run, whatever the size.
+ *          f16 and bf16 accumulate in f32 and round once. MEAN divides the folded sum by the number of contributions
+ *          before that rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from
+ *          the smaller ones). A weighted product is rounded in the accumulator. Integers wrap. MIN and MAX give NaN
+ *          if any is NaN; min(-0, +0) is -0. COMPLEX64 has SUM, MEAN, PROD; BOOL has MIN (and), MAX (or).
+ *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64. The contributions are added exactly and rounded once:
+ *          SUM is the correctly rounded sum; MEAN divides the sum, rounded to odd in f64, in f64. A weighted product
+ *          is rounded to f64 first.
  * Context  Replica. Collective.
- * Blocks   Until every replica has come, or the deadline, or a failure of one.
+ * Blocks   Until every member has come, or the deadline, or a failure of one.
  * Owns     Nothing; buffers are used until return.
- * Errors   INVALID_ARGUMENT   NULL, a bad dtype, op, shape or overlap here; or the replicas disagree.
+ * Errors   INVALID_ARGUMENT   NULL, a bad dtype, op, shape, weight or overlap here; or the replicas disagree.
  *          DEADLINE_EXCEEDED  not all came in time; the report lists who did not.
- *          ABORTED            a replica failed or left; the report names it.
+ *          ABORTED            a replica failed or left; the report names it. Or all wait for each other in different
+ *                             groups; the report has the cycle.
  *          CANCELLED          dist_strategy_cancel().
  *          FAILED_PRECONDITION  the replica's run has ended.
+ *          UNIMPLEMENTED      REPRODUCIBLE of another op or dtype.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
                                                     const dist_tensor *in, dist_tensor *out, size_t n,
                                                     const dist_collective_options *options);
+
+/**
+ * Reduces n tensors over all replicas; the root gets the results.
+ *
+ *     out[root][t] = what dist_all_reduce() gives
+ *
+ * Shape    As dist_all_reduce(); `out` is written on the root alone and may be NULL elsewhere.
+ * Order    As dist_all_reduce().
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
+                                                        int32_t root, const dist_tensor *in, dist_tensor *out,
+                                                        size_t n, const dist_collective_options *options);
+
+/**
+ * Reduces n tensors over all replicas; every replica gets a part of each result.
+ *
+ *     whole = what dist_all_reduce() gives for tensor t;   m[r] = out[r][t].shape[axis]
+ *     out[r][t] = whole[m[0] + ... + m[r-1]  up to  m[0] + ... + m[r]] along the axis
+ *
+ * Shape    in[t] as in dist_all_reduce(). out[r][t] has its shape but along options->axis, where the sizes of all
+ *          members, which may differ and be 0, add up to in[t]'s. Out of place only.
+ * Order    As dist_all_reduce().
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where the sizes do not add up.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
+                                                        const dist_tensor *in, dist_tensor *out, size_t n,
+                                                        const dist_collective_options *options);
+
+/**
+ * Joins the tensors of all replicas; every replica gets the results.
+ *
+ *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of in[0][t], ..., in[R-1][t] along the axis
+ *
+ * Shape    in[p][t] have equal dtypes and ranks >= 1, and equal shapes but along options->axis, where they may differ
+ *          (and be 0); there out[t]'s size is their sum. Out of place, but in[t] may be its own place in out[t].
+ *          Any strides.
+ * Order    Bits are copied, in the order of ranks.
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for a scalar, or where the sizes do not add up.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
+                                                    dist_tensor *out, size_t n,
+                                                    const dist_collective_options *options);
+
+/**
+ * Joins the tensors of all replicas; the root gets the results.
+ *
+ *     out[root][t] = what dist_all_gather() gives
+ *
+ * Shape    As dist_all_gather(); `out` is written on the root alone and may be NULL elsewhere.
+ * Order    As dist_all_gather().
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_gather(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
+                                                        const dist_tensor *in, dist_tensor *out, size_t n,
+                                                        const dist_collective_options *options);
 
 /**
  * Gives every replica the root's tensors.
@@ -462,7 +619,84 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
                                                    const dist_collective_options *options);
 
 /**
- * Returns when every replica has come. What each wrote before, all can read after.
+ * Gives every replica a part of each of the root's tensors.
+ *
+ *     m[r] = out[r][t].shape[axis];   out[r][t] = in[root][t][m[0] + ... + m[r-1]  up to  m[0] + ... + m[r]]
+ *
+ * Shape    As dist_reduce_scatter(). `in` is read on the root alone and may be NULL elsewhere. Out of place, but
+ *          the root's out[t] may be its own place in in[t].
+ * Order    Bits are copied.
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_reduce_scatter(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
+                                                           const dist_tensor *in, dist_tensor *out, size_t n,
+                                                           const dist_collective_options *options);
+
+/**
+ * Every replica gives every replica a part of its tensors.
+ *
+ *     in[p][t] is cut along the axis into R parts, of sizes options->splits[0 .. R-1], or equal ones
+ *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of part r of in[0][t], ..., of in[R-1][t]
+ *
+ * Shape    in[p][t] have equal dtypes and ranks >= 1, and equal shapes but along options->axis. Without splits their
+ *          size there is a multiple of R; with them it is their sum, for each of the n tensors. out[r][t]'s size is
+ *          the sum of the parts that r gets. Out of place only.
+ * Order    Bits are copied.
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_gather().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
+                                                    dist_tensor *out, size_t n,
+                                                    const dist_collective_options *options);
+
+/**
+ * Reduces n tensors over the replicas up to each one.
+ *
+ *     INCLUSIVE:   out[r][t] = op(in[0][t], ..., in[r][t])
+ *     EXCLUSIVE:   out[r][t] = op(in[0][t], ..., in[r-1][t]);   out[0][t] = what op leaves unchanged: 0 for SUM, 1 for
+ *                  PROD, the largest (inf, true) for MIN, the smallest for MAX; for USER it stays as it is
+ *
+ * Shape    As dist_all_reduce(); each replica has an out of its own.
+ * Order    As dist_all_reduce(), ORDERED; every result is rounded once from the accumulator. No MEAN.
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for an unknown kind.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
+                                              const dist_tensor *in, dist_tensor *out, size_t n,
+                                              const dist_collective_options *options);
+
+/**
+ * Every replica gives its tensors to one other.
+ *
+ *     for t in 0 .. n-1, every replica r:   out[r][t] = in[source[r]][t];   where source[r] is -1: out[r][t] = 0
+ *
+ * `destination` is who gets this replica's tensors, `source` whose it gets; -1: nobody. They must fit together:
+ * destination[p] is r exactly where source[r] is p. A replica may be its own.
+ *
+ * Shape    in[t] and out[t] have equal shapes and dtypes, the same on every replica. Out of place only.
+ * Order    Bits are copied.
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where a rank is not in -1 .. R-1 or the pairs do not fit.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
+                                                 const dist_tensor *in, dist_tensor *out, size_t n,
+                                                 const dist_collective_options *options);
+
+/**
+ * Returns when every member has come. What each wrote before, all can read after.
  *
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
@@ -472,6 +706,154 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
  */
 DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
                                                  const dist_collective_options *options);
+
+typedef struct dist_apply_options {
+  uint32_t struct_size;
+  int32_t kind;         /* DIST_APPLY_... */
+  double learning_rate; /* SGD */
+  double momentum;      /* SGD; 0: none, and no states */
+  double clip_norm; /* > 0: gradients are scaled down to this global norm where it is larger; 0: no clip */
+  const dist_tensor
+      *states; /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
+  size_t num_states;
+  dist_apply_fn fn; /* CALLBACK */
+  void *user_data;
+  double *out_norm; /* clip_norm > 0: the norm before the clip; NULL: not wanted */
+} dist_apply_options;
+#define DIST_APPLY_OPTIONS_INIT \
+  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_apply_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
+ *
+ *     for t in 0 .. n-1:   g[t] = what dist_all_reduce() gives of gradients[t]
+ *     clip_norm > 0:       norm = sqrt(sum over t, i of g[t][i]^2);   g = g * (clip_norm / norm) where norm is larger
+ *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] = parameter[t] + state[t]
+ *                          (momentum 0:  parameter[t] = parameter[t] - learning_rate * g[t])
+ *     CALLBACK:            fn(block, user_data) for each piece of each tensor
+ *
+ * Parameters and states are mirrored: every replica gives its own copy, equal to the others' (replica 0's is read), or
+ * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch memory.
+ *
+ * Shape    gradients, parameters and states of tensor t have one shape, row-major without gaps. gradients as in
+ *          dist_all_reduce(), contributions too; parameters of what MEAN or SUM give. SGD: f32 and f64.
+ * Order    g as in dist_all_reduce(). The norm is added in f64 in an order that depends on the list alone. SGD in the
+ *          parameter's type, each operation rounded.
+ * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
+ * Blocks   As dist_all_reduce(); twice with a clip.
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. UNIMPLEMENTED for SGD of another dtype.
+ *          After an error parameters and states are unspecified.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
+                                                      dist_tensor *gradients, dist_tensor *parameters,
+                                                      size_t n, const dist_apply_options *apply,
+                                                      const dist_collective_options *options);
+
+/* ---- Work ---- */
+/*
+ * With options->out_work a collective returns at once: it is under way, and its tensors are the library's until it has
+ * ended. It begins when all members have come, and is done on oneTBB's threads beside the replicas, and by members that
+ * wait or ask (with DIST_THREADS_HOST by these alone). Every member makes its asynchronous collectives of a group in the
+ * same order; blocking ones are counted by themselves. Descriptions of tensors, options and splits are copied.
+ *
+ * With options->planned too, nothing begins: the call, which is collective and blocks, makes a plan, and each
+ * dist_work_start() on all members is one round of it, without any further check or allocation:
+ *
+ *     options.out_work = &plan;   options.planned = 1;   options.bytes_per_pack = 4 << 20;
+ *     dist_all_reduce(replica, DIST_REDUCE_SUM, gradients, gradients, n, &options);
+ *     every step:   for t in n-1 .. 0:  (compute gradient t)   dist_work_ready(plan, t);
+ *                   dist_work_wait(plan, 0);
+ *
+ * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all
+ * members. A failing run ends the plans made before it. Work that a function leaves under way is brought to its end
+ * before the replica is; its failure is the replica's.
+ */
+
+/**
+ * Begins a round of planned work: all tensors that are not ready yet are from now on.
+ *
+ * Context  Replica, the one that planned it.
+ * Blocks   Never.
+ * Owns     The tensors are the library's until the round has ended.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION the round is under way, it was not planned, or a run has failed
+ *          since. Else the run's trouble, as dist_all_reduce().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_start(dist_work *work);
+
+/**
+ * One tensor of the planned list is ready; the first of a round begins it.
+ *
+ * Context  Replica, the one that planned it.
+ * Blocks   Never.
+ * Owns     The tensor is the library's until the round has ended.
+ * Errors   As dist_work_start(); INVALID_ARGUMENT no such tensor; FAILED_PRECONDITION it is ready already.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tensor);
+
+/**
+ * Whether the work has ended: *out_done is 1 or 0. Does a part of it where there is one to do.
+ *
+ * Context  Replica, the one that began it.
+ * Blocks   Never waits for a peer.
+ * Owns     –
+ * Errors   INVALID_ARGUMENT NULL. How the work failed, once it has.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out_done);
+
+/**
+ * Waits until the work has ended, and says how. Work that is not under way ended before.
+ *
+ * Context  Replica, the one that began it.
+ * Blocks   Until every member has come, at most timeout_ns (0: that of the collective's options; < 0: no limit), and
+ *          the work is done; or a failure of one.
+ * Owns     Afterwards no peer touches the tensors.
+ * Errors   INVALID_ARGUMENT NULL. Else as dist_all_reduce().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t timeout_ns);
+
+/**
+ * Waits until one of n works has ended: works[*out_index], and says how.
+ *
+ * Context  Replica, the one that began them.
+ * Blocks   As dist_work_wait().
+ * Owns     As dist_work_wait(), of that work.
+ * Errors   INVALID_ARGUMENT NULL or n = 0. How that work failed; *out_index is written then too.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, size_t n, int64_t timeout_ns,
+                                                       size_t *out_index);
+
+/**
+ * Ends the work that is under way, and with it all meetings of its group in this run, on every member: CANCELLED. Work
+ * that has ended: nothing happens.
+ *
+ * Context  Replica, the one that began it.
+ * Blocks   Never.
+ * Owns     –
+ * Errors   INVALID_ARGUMENT NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
+
+/**
+ * Gives up the handle, before dist_strategy_destroy(). NULL is fine.
+ *
+ * Context  Replica, the one that began it; or, where it has ended, any, serialized.
+ * Blocks   As dist_work_wait(work, 0) where it is under way.
+ * Owns     Takes the work.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void dist_work_destroy(dist_work *work);
 
 /**
  * Runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is a list whose
@@ -1048,6 +1430,102 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, 
  * Since    0.1
  */
 DIST_API void dist_iterator_destroy(dist_iterator *iterator);
+
+/* ==== 11. Looking inside ============================================================================ */
+/*
+ * A flight recorder is always on. Each replica keeps its last 1,024 runs and collectives: when it came, when all had
+ * come, when it went on, and with what; and sums over all that it ever did. That costs some nanoseconds a collective,
+ * no allocation, lock or system call; reading disturbs nobody, so that it is fine while replicas run, or hang. The
+ * memory comes from the strategy's allocator when the strategy is created.
+ */
+
+/**
+ * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
+ * given to returns; must not throw, and must not destroy the strategy.
+ */
+typedef void (*dist_text_fn)(const char *text, size_t size_bytes, void *user_data);
+
+/**
+ * Writes what the recorder holds as a trace: JSON of Chrome's trace-event format, to be opened in Perfetto
+ * (ui.perfetto.dev) or chrome://tracing.
+ *
+ * One thread a replica; a slice for each run and each collective in it (arguments: sequence number, group, op, dtype,
+ * bytes, tag, status, who came last and how much later than all others), in that a slice "wait" until all had come, and
+ * an arrow from the last to come to who waited longest. What has only begun is there too, with the replicas that it
+ * waits for. Asynchronous collectives have rows of their own. Times are the system's steady clock.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory; then some of the
+ *          text may have been written.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, dist_text_fn fn,
+                                                     void *user_data);
+
+/**
+ * Writes counters and gauges in Prometheus' text exposition format, a page for a scrape.
+ *
+ *     dist_info, dist_replicas, dist_memory_held_bytes
+ *     dist_runs_total, dist_run_seconds_total, dist_run_errors_total{status}                  for each replica
+ *     dist_collectives_total, dist_collective_bytes_total{collective},
+ *     dist_collective_errors_total{status}, dist_collective_wait_seconds_total                for each replica
+ *
+ * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, const char *name,
+                                                       dist_text_fn fn, void *user_data);
+
+/** How often a replica was the last to come to the meetings of one tag, collective and group. */
+typedef struct dist_straggler {
+  int32_t collective; /* a DIST_COLLECTIVE_... */
+  int32_t group;      /* which group of replicas met; 0: all */
+  int32_t replica;
+  int32_t reserved;   /* 0 */
+  int64_t meetings;   /* of this tag, collective and group, whoever was last */
+  int64_t times_last; /* at least 1 */
+  int64_t
+      mean_late_ns; /* how long all others, all there, waited for it: the mean of those times, and the longest */
+  int64_t max_late_ns;
+  char tag[DIST_MAX_TAG_BYTES]; /* "" where there was none */
+} dist_straggler;
+
+/**
+ * Who comes last: a table over the meetings that the recorder still holds and that went well, most often last first.
+ *
+ * `out` has room for `capacity` rows of `row_bytes` bytes, sizeof(dist_straggler) of the caller; *out_n is how many
+ * rows there are, which may be more.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL (`out` may be where capacity is 0), or row_bytes is no size of a row.
+ *          FAILED_PRECONDITION  a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_stragglers(dist_strategy *strategy, dist_straggler *out,
+                                                    size_t row_bytes, size_t capacity, size_t *out_n);
+
+/**
+ * Writes what the strategy came to on this machine, and why: how many replicas, on which CPUs and threads, how they
+ * wait, which algorithm serves which size, the SIMD target, the groups, the memory held. Lines of "subject: words", for
+ * people: the words may change in any version.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
 
 #ifdef __cplusplus
 }

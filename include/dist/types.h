@@ -83,7 +83,8 @@ enum {
   DIST_REDUCE_MEAN = 2,
   DIST_REDUCE_MIN = 3,
   DIST_REDUCE_MAX = 4,
-  DIST_REDUCE_PROD = 5
+  DIST_REDUCE_PROD = 5,
+  DIST_REDUCE_USER = 6 /* the host's own: dist_collective_options.reduce_fn */
 };
 
 /* ---- Kinds ------------------------------------------------------------------------------------------- */
@@ -95,7 +96,29 @@ enum {
   DIST_COLLECTIVE_BROADCAST = 2,
   DIST_COLLECTIVE_BARRIER = 3,
   DIST_COLLECTIVE_MERGE_CALL = 4,
-  DIST_COLLECTIVE_RETURN = 5 /* the end of the replica function, where all meet too */
+  DIST_COLLECTIVE_RETURN = 5, /* the end of the replica function, where all meet too */
+  DIST_COLLECTIVE_REDUCE = 6,
+  DIST_COLLECTIVE_REDUCE_SCATTER = 7,
+  DIST_COLLECTIVE_ALL_GATHER = 8,
+  DIST_COLLECTIVE_GATHER = 9,
+  DIST_COLLECTIVE_SCATTER = 10,
+  DIST_COLLECTIVE_ALL_TO_ALL = 11,
+  DIST_COLLECTIVE_SCAN = 12,
+  DIST_COLLECTIVE_PERMUTE = 13,
+  DIST_COLLECTIVE_REDUCE_APPLY = 14
+};
+
+/** What the bits of a sum depend on. */
+enum {
+  DIST_NUMERICS_ORDERED = 0, /* the contributions in the order of replica ids */
+  DIST_NUMERICS_REPRODUCIBLE =
+      1 /* the contributions alone, whoever brings them: added exactly, rounded once */
+};
+
+/** Where a scan begins. */
+enum {
+  DIST_SCAN_INCLUSIVE = 0, /* replica r's own contribution is in its result */
+  DIST_SCAN_EXCLUSIVE = 1  /* only those of replicas 0 .. r-1 are */
 };
 
 /** How values and variables are placed. */
@@ -139,12 +162,19 @@ enum {
 /** How an assignment changes the variable. */
 enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
 
+/** How dist_reduce_apply() uses a reduced gradient. */
+enum {
+  DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */
+  DIST_APPLY_CALLBACK = 2 /* the host's function */
+};
+
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
 enum {
-  DIST_MAX_REPLICAS = 256, /* of one strategy in one process */
-  DIST_MAX_NDIM = 16,      /* dimensions of a tensor */
-  DIST_MAX_TAG_BYTES = 48  /* of a tag, its end included; a longer one is cut */
+  DIST_MAX_REPLICAS = 256,       /* of one strategy in one process */
+  DIST_MAX_CONTRIBUTIONS = 4096, /* tensors in one sum, those of all replicas together */
+  DIST_MAX_NDIM = 16,            /* dimensions of a tensor */
+  DIST_MAX_TAG_BYTES = 48        /* of a tag, its end included; a longer one is cut */
 };
 
 /* ---- Tensors --------------------------------------------------------------------------------------- */
@@ -164,6 +194,21 @@ typedef struct dist_tensor {
   const int64_t *shape;
   const int64_t *strides;
 } dist_tensor;
+
+/** A piece of one tensor for dist_reduce_apply()'s callback: its elements first .. first + count - 1. */
+typedef struct dist_block {
+  size_t tensor; /* index in the list */
+  int64_t first;
+  int64_t count;
+  dist_dtype dtype;
+  int32_t num_states;
+  const void *gradient; /* reduced, and scaled by the clip; count elements */
+  void *parameter;      /* to be changed in place; count elements */
+  void *const *states;  /* num_states of them, to be changed in place; count elements each */
+} dist_block;
+
+/** Changes a parameter by its gradient. Called on several pieces at the same time; must not call libdist. */
+typedef void (*dist_apply_fn)(const dist_block *block, void *user_data);
 
 /* ---- What the host may supply ---------------------------------------------------------------------- */
 

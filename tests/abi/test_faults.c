@@ -113,7 +113,7 @@ static dist_status call(dist_replica *replica, enum kind kind, enum fault change
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = change == OTHER_TAG ? "other" : tag;
   if (kind == BARRIER) {
-    options.reserved = change == BAD_ARGUMENT;
+    options.planned = change == BAD_ARGUMENT;
     return dist_barrier(replica, &options);
   }
   if (kind == MERGE) {

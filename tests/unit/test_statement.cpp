@@ -56,7 +56,7 @@ struct Case {
 
   explicit Case(std::vector<const Statement*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
-  Evidence evidence() const { return {trouble, members, failures, 12, waited_ns}; }
+  Evidence evidence() const { return {trouble, members, failures, nullptr, 0, 12, waited_ns}; }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
 };

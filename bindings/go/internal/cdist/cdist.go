@@ -88,12 +88,26 @@ extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_9dee3804a5143518(void);
@@ -115,7 +129,10 @@ extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_9dee3804a51435
 extern swig_intgo _wrap_DIST_ASSIGN_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_9dee3804a5143518(void);
 extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_9dee3804a5143518(void);
@@ -459,6 +476,13 @@ func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
+func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518())
@@ -501,6 +525,97 @@ func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
+func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
+func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
+func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
+func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
+func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
+func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
+func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
+func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
+func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
+func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
+func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
+func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
+func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518())
@@ -648,6 +763,20 @@ func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
+func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
+func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518())
@@ -655,6 +784,13 @@ func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
+func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518())
+	return swig_r
+}
+
+var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518())

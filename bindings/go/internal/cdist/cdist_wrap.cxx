@@ -898,6 +898,18 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518() {
 }
 
 
+intgo _wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_REDUCE_USER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518() {
   int result;
   intgo _swig_go_result;
@@ -964,6 +976,162 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518() {
   
   
   result = DIST_COLLECTIVE_RETURN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_REDUCE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_REDUCE_SCATTER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_ALL_GATHER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_GATHER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_SCATTER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_ALL_TO_ALL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_SCAN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_PERMUTE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_REDUCE_APPLY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_ORDERED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_NUMERICS_REPRODUCIBLE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCAN_INCLUSIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCAN_EXCLUSIVE;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;
@@ -1222,12 +1390,48 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518() {
 }
 
 
+intgo _wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_APPLY_SGD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_APPLY_CALLBACK;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518() {
   int result;
   intgo _swig_go_result;
   
   
   result = DIST_MAX_REPLICAS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_CONTRIBUTIONS;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;

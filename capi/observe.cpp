@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 11: looking inside.
+#include <algorithm>
+#include <cstring>
+
+#include "capi/guard.hpp"
+#include "core/kernel/reduce.hpp"
+#include "core/strategy/explain.hpp"
+#include "core/trace/chrome_trace.hpp"
+#include "core/trace/metrics.hpp"
+#include "core/trace/stragglers.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+#define DIST_TEXT_OF(number) #number
+#define DIST_VERSION_TEXT(major, minor, patch) \
+  DIST_TEXT_OF(major) "." DIST_TEXT_OF(minor) "." DIST_TEXT_OF(patch)
+constexpr const char* kVersion =
+    DIST_VERSION_TEXT(DIST_VERSION_MAJOR, DIST_VERSION_MINOR, DIST_VERSION_PATCH);
+
+// What all of this section need.
+Status check(dist_strategy* strategy, const char* call) noexcept {
+  DIST_TRY(require(strategy, call, "strategy"));
+  return unwrap(strategy).check_process();
+}
+
+// Checks, and calls `body` with the strategy and where its text goes.
+template <class Body>
+dist_status write(dist_strategy* strategy, dist_text_fn fn, void* user_data, const char* call, Body&& body) {
+  return guard([&]() -> Status {
+    DIST_TRY(check(strategy, call));
+    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", call);
+    TextOut out(fn, user_data);
+    body(unwrap(strategy), out);
+    out.flush();
+    return kOk;
+  });
+}
+
+dist_straggler to_public(const Straggler& row) noexcept {
+  dist_straggler out{};
+  out.collective = row.collective;
+  out.group = row.group;
+  out.replica = row.replica;
+  out.meetings = row.meetings;
+  out.times_last = row.times_last;
+  out.mean_late_ns = row.late_ns / row.times_last;
+  out.max_late_ns = row.max_late_ns;
+  std::memcpy(out.tag, row.tag, sizeof out.tag);
+  return out;
+}
+
+}  // namespace
+
+dist_status dist_write_trace(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
+  return write(strategy, fn, user_data, "dist_write_trace", [](Strategy& self, TextOut& out) {
+    write_chrome_trace(Snapshot(self.recorder(), self.memory()), out);
+  });
+}
+
+dist_status dist_write_metrics(dist_strategy* strategy, const char* name, dist_text_fn fn, void* user_data) {
+  return write(strategy, fn, user_data, "dist_write_metrics", [&](Strategy& self, TextOut& out) {
+    write_metrics(self.recorder(), {name, kVersion, kernel_targets()[0], self.memory().held()}, out);
+  });
+}
+
+dist_status dist_explain(dist_strategy* strategy, dist_text_fn fn, void* user_data) {
+  return write(strategy, fn, user_data, "dist_explain", [](Strategy& self, TextOut& out) {
+    out.add("libdist: %s\n", kVersion);
+    explain(self, out);
+  });
+}
+
+dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t row_bytes, size_t capacity,
+                            size_t* out_n) {
+  return guard([&]() -> Status {
+    DIST_TRY(check(strategy, "dist_stragglers"));
+    DIST_TRY(require(out_n, "dist_stragglers", "out_n"));
+    if (capacity != 0) {
+      DIST_TRY(require(out, "dist_stragglers", "out"));
+      if (row_bytes < sizeof(int64_t)) {
+        return invalid_argument("dist_stragglers(): row_bytes is %zu; it is sizeof(dist_straggler)",
+                                row_bytes);
+      }
+    }
+    Strategy& self = unwrap(strategy);
+    const Snapshot snapshot(self.recorder(), self.memory());
+    const auto rows = stragglers(snapshot, self.memory());
+    for (std::size_t i = 0; i < std::min(capacity, rows.size()); ++i) {
+      // A host of another version has other rows: what it knows of them, and zeros where it knows more.
+      const dist_straggler row = to_public(rows[i]);
+      char* to = reinterpret_cast<char*>(out) + i * row_bytes;
+      std::memset(to, 0, row_bytes);
+      std::memcpy(to, &row, std::min(row_bytes, sizeof row));
+    }
+    *out_n = rows.size();
+    return kOk;
+  });
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 6: work that is under way or planned.
+#include "core/cross_device/work.hpp"
+
+#include "capi/guard.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+// Work belongs to the replica that began it.
+template <class Body>
+dist_status on_work(dist_work* work, const char* name, Body&& body) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(work, name, "work"));
+    return body(*unwrap(work));
+  });
+}
+
+}  // namespace
+
+dist_status dist_work_start(dist_work* work) {
+  return on_work(work, "dist_work_start", [](Work& w) { return w.start(); });
+}
+
+dist_status dist_work_ready(dist_work* work, size_t tensor) {
+  return on_work(work, "dist_work_ready", [&](Work& w) { return w.ready(tensor); });
+}
+
+dist_status dist_work_test(dist_work* work, int32_t* out_done) {
+  return on_work(work, "dist_work_test", [&](Work& w) -> Status {
+    DIST_TRY(require(out_done, "dist_work_test", "out_done"));
+    const bool ended = w.ended();
+    if (ended) DIST_TRY(w.result());
+    *out_done = ended ? 1 : 0;
+    return kOk;
+  });
+}
+
+dist_status dist_work_wait(dist_work* work, int64_t timeout_ns) {
+  return on_work(work, "dist_work_wait", [&](Work& w) { return wait(w, timeout_ns); });
+}
+
+dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeout_ns, size_t* out_index) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(works, "dist_work_wait_any", "works"));
+    DIST_TRY(require(out_index, "dist_work_wait_any", "out_index"));
+    if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0; there is nothing to wait for");
+    for (std::size_t i = 0; i < n; ++i) {
+      if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
+    }
+    return wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
+  });
+}
+
+dist_status dist_work_cancel(dist_work* work) {
+  return on_work(work, "dist_work_cancel", [](Work& w) -> Status {
+    if (!w.ended()) w.group().cancel();
+    return kOk;
+  });
+}
+
+void dist_work_destroy(dist_work* work) {
+  if (work == nullptr) return;
+  Work& ended = *unwrap(work);
+  // Peers may use its tensors until then. How it ends is in the run's status.
+  (void)wait(ended, 0);
+  ended.release();
+}

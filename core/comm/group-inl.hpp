@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group's less frequent half: waiting in earnest, trouble, and its report. group.cpp instantiates it for the
+// machine; an explorer for its own atomics.
+#pragma once
+
+#include <algorithm>
+#include <new>
+
+#include "core/comm/group.hpp"
+
+namespace dist {
+
+template <class Sync>
+BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host,
+                             int64_t timeout_ns, const Membership& membership)
+    : memory_(memory),
+      size_(size),
+      number_(membership.number),
+      wait_graph_(membership.wait_graph),
+      policy_(policy),
+      host_(host),
+      timeout_ns_(timeout_ns) {
+  const auto n = static_cast<std::size_t>(size);
+  members_ = static_cast<Member*>(memory_.allocate(n * sizeof(Member), alignof(Member)));
+  if (membership.ids != nullptr) {
+    ids_ = static_cast<int32_t*>(memory_.try_allocate(n * sizeof(int32_t), alignof(int32_t)));
+    if (ids_ == nullptr) {
+      memory_.deallocate(members_, n * sizeof(Member), alignof(Member));
+      throw std::bad_alloc();
+    }
+    std::copy_n(membership.ids, n, ids_);
+  }
+  for (std::size_t i = 0; i < n; ++i) new (&members_[i]) Member();
+}
+
+template <class Sync>
+BasicGroup<Sync>::~BasicGroup() {
+  if (ids_ != nullptr)
+    memory_.free(ids_, static_cast<std::size_t>(size_) * sizeof(int32_t), alignof(int32_t));
+  memory_.deallocate(members_, static_cast<std::size_t>(size_) * sizeof(Member), alignof(Member));
+}
+
+template <class Sync>
+int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
+  if (ids_ == nullptr) return replica >= 0 && replica < size_ ? replica : -1;
+  const int32_t* at = std::lower_bound(ids_, ids_ + size_, replica);
+  return at != ids_ + size_ && *at == replica ? static_cast<int>(at - ids_) : -1;
+}
+
+// "all_reduce #3 (tag grads)"; the member is in that meeting.
+template <class Sync>
+void BasicGroup<Sync>::describe_meeting(int rank, uint32_t meeting, char* text,
+                                        std::size_t size) const noexcept {
+  const Statement& statement = members_[rank].statements[meeting & 1];
+  const bool tagged = statement.tag[0] != '\0';
+  std::snprintf(text, size, "%s #%lld%s%s%s", collective_name(statement.collective),
+                static_cast<long long>(static_cast<uint32_t>(meeting - first_)), tagged ? " (tag " : "",
+                statement.tag, tagged ? ")" : "");
+}
+
+template <class Sync>
+void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
+  deadline_ns_ = deadline_ns;
+  // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
+  // the start of the next; only cancel() may come at any time, and it reads nothing.
+  if (poison_.load(std::memory_order_acquire) != kHealthy) {
+    // Members stopped at different meetings: go on from a number that no line holds.
+    uint32_t latest = members_[0].meeting;
+    for (int i = 1; i < size_; ++i) {
+      if (static_cast<int32_t>(members_[i].meeting - latest) > 0) latest = members_[i].meeting;
+    }
+    for (int i = 0; i < size_; ++i) members_[i].meeting = latest + 2;
+    arrived_.store(0, std::memory_order_relaxed);
+    ++failures_;
+    poison_.store(kHealthy, std::memory_order_release);
+  }
+  first_ = members_[0].meeting;
+  // relaxed: goes to the members with the start of the run.
+  run_.store(run_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+template <class Sync>
+void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
+  Member& member = members_[me];
+  if (!member.movable || policy_.crowded) return;
+  if (cpu != Sync::cpu()) {
+    member.beside = 0;
+    return;
+  }
+  if (++member.beside < kBesideLimit) return;
+  const int64_t now = Sync::now_ns();
+  if (now - member.moved_ns < kMoveIntervalNs) return;
+  member.beside = 0;
+  member.moved_ns = now;
+  Sync::leave_cpu();
+}
+
+template <class Sync>
+bool BasicGroup<Sync>::count_in() noexcept {
+  // acq_rel: the last to come sees all lines, since each addition carries on those before it.
+  const uint32_t before = arrived_.fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 != static_cast<uint32_t>(size_)) return false;
+  // relaxed: nobody comes to the next meeting before this one is released, and that store comes later.
+  arrived_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::check_lines(int me) noexcept {
+  return disagreement(me) ? disagree(me) : kOk;
+}
+
+// Whether a peer has come to this meeting for something else.
+template <class Sync>
+bool BasicGroup<Sync>::disagreement(int me) const noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  const uint64_t signature = members_[me].lines[meeting & 1].signature;
+  for (int peer = 0; peer < size_; ++peer) {
+    const Line& theirs = members_[peer].lines[meeting & 1];
+    // seq_cst: the look of a sleeper in the race "asleep"; its acquire makes the line visible.
+    if (theirs.meeting.value.load(std::memory_order_seq_cst) != meeting) continue;
+    Sync::reading(theirs);
+    if (theirs.signature != signature) return true;
+  }
+  return false;
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::await_line(int me, int peer, int64_t timeout_ns) noexcept {
+  int64_t waited_ns = 0;
+  Word& word = members_[peer].lines[members_[me].meeting & 1].meeting;
+  const Wake wake = wait(me, peer, word, timeout_ns, &waited_ns);
+  return woken(me, wake, waited_ns);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::await_release(int me, int64_t timeout_ns) noexcept {
+  // The last to come compares all lines; before it sleeps, each member does.
+  int64_t waited_ns = 0;
+  const Wake wake = wait(me, -1, released_, timeout_ns, &waited_ns);
+  return woken(me, wake, waited_ns);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
+  switch (wake) {
+    case Wake::kReady: return kOk;
+    case Wake::kPoisoned: return give_up(me);
+    case Wake::kDeadline: return poison(me, Trouble::kDeadline, waited_ns);
+    case Wake::kDisagreement: return disagree(me);
+  }
+  return kOk;
+}
+
+// Waits until `word` holds this meeting. `peer`: whose line it is; -1: everybody's.
+template <class Sync>
+typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
+                                                       int64_t* out_waited_ns) noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  // seq_cst: the looks of the races "sleep" and "wake"; the acquire in them brings the line, or all lines.
+  const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == meeting; };
+  const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
+
+  // The deadline is the meeting's: waiting for several peers one after another does not prolong it.
+  int64_t& start = members_[me].arrived_ns;
+  if (start == kNotYet) start = host_.now_ns();
+  if (timeout_ns == 0) timeout_ns = timeout_ns_;
+  int64_t next_log = kFirstLogNs;
+  keep_apart_from(me, peer);
+  if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
+    for (;;) {
+      // A member that came meanwhile, or left, may have missed this one's line on its way.
+      if (disagreement(me)) return Wake::kDisagreement;
+      const int64_t now = host_.now_ns();
+      *out_waited_ns = now - start;
+      if (deadline_ns_ != 0 && now >= deadline_ns_) return Wake::kDeadline;
+      if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
+      if (*out_waited_ns >= next_log) {
+        log_waiting(me, peer, *out_waited_ns);
+        // The process may have been stopped for long: the next line is always ahead.
+        while (next_log <= *out_waited_ns) next_log *= 2;
+      }
+      int64_t slice = next_log - *out_waited_ns;
+      if (timeout_ns > 0) slice = std::min(slice, timeout_ns - *out_waited_ns);
+      if (deadline_ns_ != 0) slice = std::min(slice, deadline_ns_ - now);
+      // acquire keeps this before the looks in over(): a later change of the word ends the sleep.
+      const uint32_t seen = word.value.load(std::memory_order_acquire);
+      if (over()) break;
+      // Replicas that wait for each other in several groups would do so until the deadline.
+      const BlockedHere blocked(wait_graph_, *this, me, meeting);
+      // seq_cst: the race "asleep"; release on the way out suffices, as for Word's sleepers.
+      asleep_.fetch_add(1, std::memory_order_seq_cst);
+      word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || disagreement(me); });
+      asleep_.fetch_sub(1, std::memory_order_release);
+      if (over()) break;
+    }
+  }
+  // Who has come is in time, even if the group was poisoned meanwhile by another's deadline.
+  return ready() ? Wake::kReady : Wake::kPoisoned;
+}
+
+template <class Sync>
+void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  const Statement& statement = members_[me].statements[meeting & 1];
+  for (int i = 0; peer < 0 && i < size_; ++i) {
+    const Line& theirs = members_[i].lines[meeting & 1];
+    // acquire costs nothing here; the number alone is looked at.
+    if (theirs.meeting.value.load(std::memory_order_acquire) != meeting) peer = i;
+  }
+  host_.log(DIST_LOG_WARNING, "replica %d is still waiting for replica %d in %s #%lld%s%s after %lld s",
+            replica(me), replica(std::max(peer, 0)), collective_name(statement.collective),
+            static_cast<long long>(sequence(me)), statement.tag[0] != '\0' ? ", tag " : "", statement.tag,
+            static_cast<long long>(waited_ns / 1'000'000'000));
+}
+
+// Somebody came for something else. The report names the culprit, so wait a little for the lines that decide
+// it.
+template <class Sync>
+Status BasicGroup<Sync>::disagree(int me) noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  const Statement* statements[DIST_MAX_REPLICAS];
+  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  const int64_t start = Sync::now_ns();
+  for (;;) {
+    // acquire: give_up() looks again; this look only ends the loop.
+    if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
+    gather(meeting, statements, failures);
+    Evidence evidence;
+    evidence.statements = {statements, static_cast<std::size_t>(size_)};
+    evidence.failures = {failures, static_cast<std::size_t>(size_)};
+    if (decidable(evidence) || Sync::now_ns() - start >= kVerdictGraceNs) break;
+    Sync::park(poison_, kHealthy, 200'000);
+  }
+  return poison(me, Trouble::kDisagreement, 0);
+}
+
+// Lines of members that have arrived at `meeting`; they stay as they are until this member goes on.
+template <class Sync>
+void BasicGroup<Sync>::gather(uint32_t meeting, const Statement** statements,
+                              const ErrorRecord** failures) const noexcept {
+  for (int i = 0; i < size_; ++i) {
+    const Member& member = members_[i];
+    const Line& line = member.lines[meeting & 1];
+    // acquire: for publish()'s release, which the statement and the failure went before.
+    const bool here = line.meeting.value.load(std::memory_order_acquire) == meeting;
+    if (here) Sync::reading(member.statements[meeting & 1]);
+    statements[i] = here ? &member.statements[meeting & 1] : nullptr;
+    const bool failed =
+        here && statements[i]->collective == Collective::kReturn && statements[i]->returned != DIST_OK;
+    if (failed) Sync::reading(member.failure);
+    failures[i] = failed ? &member.failure : nullptr;
+  }
+}
+
+template <class Sync>
+void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept {
+  const Statement* statements[DIST_MAX_REPLICAS];
+  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  gather(meeting, statements, failures);
+  Evidence evidence;
+  evidence.trouble = trouble;
+  evidence.statements = {statements, static_cast<std::size_t>(size_)};
+  evidence.failures = {failures, static_cast<std::size_t>(size_)};
+  evidence.ids = ids_;
+  evidence.group = number_;
+  evidence.sequence = meeting - first_;
+  evidence.waited_ns = waited_ns;
+  post(verdict(evidence));
+}
+
+template <class Sync>
+void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
+  report_ = report;
+  Sync::writing(report_);
+  // seq_cst: the races "touch" and "wake"; its release publishes the report.
+  poison_.store(kReported, std::memory_order_seq_cst);
+  wake_all();
+}
+
+template <class Sync>
+void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
+  // Here and below, seq_cst: who takes the report upon itself ends the meetings in the same step, in one
+  // order with the looks of those who enter and of those who go to sleep.
+  uint32_t healthy = kHealthy;
+  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) post(why);
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
+  uint32_t healthy = kHealthy;
+  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) {
+    write_report(members_[me].meeting, trouble, waited_ns);
+  }
+  return give_up(me);
+}
+
+// Leaves a meeting of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
+// of this member's.
+template <class Sync>
+Status BasicGroup<Sync>::give_up(int me) noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  uint32_t cancelled = kCancelled;
+  if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) {
+    write_report(meeting, Trouble::kCancelled, 0);
+  }
+  // seq_cst: before the looks at `entered`, the race "touch"; its acquire brings the report.
+  while (poison_.load(std::memory_order_seq_cst) != kReported) Sync::yield();
+  members_[me].done.publish(meeting, policy_);
+  if (policy_.asymmetric) Sync::rare_barrier();
+  for (int peer = 0; peer < size_; ++peer) {
+    const Member& other = members_[peer];
+    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) Sync::yield();
+  }
+  Sync::reading(report_);
+  return fail(report_);
+}
+
+// The group was poisoned before this member came to its next meeting: it has published nothing.
+template <class Sync>
+Status BasicGroup<Sync>::turned_away() noexcept {
+  uint32_t cancelled = kCancelled;
+  if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) {
+    Evidence nothing;
+    nothing.trouble = Trouble::kCancelled;
+    post(verdict(nothing));
+  }
+  // acquire: for post()'s release, the report. No buffer is at stake.
+  while (poison_.load(std::memory_order_acquire) != kReported) Sync::yield();
+  Sync::reading(report_);
+  return fail(report_);
+}
+
+// Wakes all that wait for an arrival. A sleeper that has said so but not gone to sleep yet would miss one
+// wake-up: repeat until none is left.
+template <class Sync>
+void BasicGroup<Sync>::wake_all() noexcept {
+  const auto drain = [](Word& word) {
+    // seq_cst: the race "wake", after the change of poison_. Who adds itself later sees that change.
+    while (word.sleepers.load(std::memory_order_seq_cst) != 0) {
+      Sync::unpark_all(word.value);
+      Sync::yield();
+    }
+  };
+  if (policy_.asymmetric) Sync::rare_barrier();
+  for (int i = 0; i < size_; ++i) {
+    drain(members_[i].lines[0].meeting);
+    drain(members_[i].lines[1].meeting);
+  }
+  drain(released_);
+  drain(progress_);
+}
+
+template <class Sync>
+void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  Member& other = members_[peer];
+  const auto ready = [&] { return other.is_done(meeting); };
+  keep_apart_from(me, peer);
+  while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
+    // acquire keeps this before ready()'s look, as in wait().
+    const uint32_t seen = other.done.value.load(std::memory_order_acquire);
+    if (ready()) return;
+    other.done.sleep(seen, -1, policy_, ready);
+  }
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::finish(int me) noexcept {
+  const uint32_t meeting = members_[me].meeting;
+  members_[me].done.publish(meeting, policy_);
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == me) continue;
+    if (!soon(me, peer, members_[peer].done)) await_done(me, peer);
+  }
+  // Who gave up had seen the poison before it published `done`, with release: whoever saw that sees the
+  // poison.
+  return poisoned() ? give_up(me) : kOk;
+}
+
+template <class Sync>
+void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure) noexcept {
+  Member& member = members_[me];
+  if (!returned.ok()) {
+    Sync::writing(member.failure);
+    member.failure = failure;
+  }
+  member.returned = returned.code();
+  mark_left(me);
+  if (poisoned()) return;
+  Statement& statement = draft(me);
+  statement.collective = Collective::kReturn;
+  statement.returned = returned.code();
+  seal(statement, nullptr);
+  publish(me);
+  if (policy_.crowded) count_in();
+  // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
+  // race "asleep", where the line has been stored in publish().
+  if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
+  uint32_t healthy = kHealthy;
+  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) {
+    write_report(member.meeting, Trouble::kDisagreement, 0);
+  }
+}
+
+// For those who wait for work of which this member has not been part; ordered as in Word.
+template <class Sync>
+void BasicGroup<Sync>::mark_left(int me) noexcept {
+  const uint32_t run = run_.load(std::memory_order_relaxed);
+  if (policy_.asymmetric) {
+    members_[me].left.store(run, std::memory_order_release);
+    Sync::compiler_barrier();
+    if (!watched_.load(std::memory_order_relaxed)) return;
+  } else {
+    members_[me].left.store(run, std::memory_order_seq_cst);
+    if (!watched_.load(std::memory_order_seq_cst)) return;
+  }
+  progress_.advance();
+}
+
+template <class Sync>
+bool BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept {
+  const int64_t now = host_.now_ns();
+  if (timeout_ns == 0) timeout_ns = timeout_ns_;
+  *out_waited_ns = now - start_ns;
+  return (deadline_ns_ != 0 && now >= deadline_ns_) || (timeout_ns > 0 && *out_waited_ns >= timeout_ns);
+}
+
+template <class Sync>
+void BasicGroup<Sync>::cancel() noexcept {
+  uint32_t healthy = kHealthy;
+  if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
+}
+
+}  // namespace dist

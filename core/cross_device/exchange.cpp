@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_device/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/kernel/exact.hpp"
+#include "core/kernel/identity.hpp"
+#include "core/kernel/weighted.hpp"
+
+namespace dist {
+namespace {
+
+// Elements of a tensor in one step along `axis`, row-major.
+std::size_t inner_of(const dist_tensor& tensor, int32_t axis) noexcept {
+  std::size_t inner = 1;
+  for (int32_t i = axis + 1; i < tensor.ndim; ++i) inner *= static_cast<std::size_t>(tensor.shape[i]);
+  return inner;
+}
+
+bool is_dense(const dist_tensor& tensor) noexcept {
+  if (tensor.strides == nullptr) return true;
+  int64_t dense = 1;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    if (tensor.shape[i] != 1 && tensor.strides[i] != dense) return false;
+    dense *= tensor.shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+// One region: where it comes from and where it goes.
+struct Exchange::Task {
+  static constexpr std::size_t kSources = DIST_MAX_CONTRIBUTIONS;
+  static constexpr std::size_t kDestinations = DIST_MAX_REPLICAS;
+
+  dist_dtype in_dtype;
+  dist_dtype out_dtype;
+  // The region of a whole tensor that was cut along an axis consists of runs of `run` elements, one each
+  // src_step or dst_step elements; of a tensor that was not, it is one run.
+  std::size_t run;
+  std::size_t src_step;
+  std::size_t dst_step;
+  std::size_t num_src = 0;
+  std::size_t num_dst = 0;
+  const std::byte* src[kSources];
+  std::byte* dst[kDestinations];
+  // Only where some tensor has gaps: each one's strides, NULL where it has none, and the region's shape.
+  const int64_t* src_strides[kSources];
+  const int64_t* dst_strides[kDestinations];
+  int32_t ndim;
+  int64_t shape[DIST_MAX_NDIM];
+
+  void add_source(const std::byte* data) noexcept {
+    src[num_src] = data;
+    src_strides[num_src++] = nullptr;
+  }
+  void add_source(const dist_tensor& tensor) noexcept {
+    src[num_src] = static_cast<const std::byte*>(tensor.data);
+    src_strides[num_src++] = is_dense(tensor) ? nullptr : tensor.strides;
+  }
+  void add_destination(std::byte* data) noexcept {
+    dst[num_dst] = data;
+    dst_strides[num_dst++] = nullptr;
+  }
+  void add_destination(const dist_tensor& tensor) noexcept {
+    dst[num_dst] = static_cast<std::byte*>(tensor.data);
+    dst_strides[num_dst++] = is_dense(tensor) ? nullptr : tensor.strides;
+  }
+};
+
+namespace {
+
+// Steps through a region of a tensor with gaps, in row-major order from element `first`.
+class Walk {
+ public:
+  Walk(const int64_t* shape, int32_t ndim, const int64_t* strides, std::size_t first) noexcept
+      : shape_(shape), strides_(strides), ndim_(ndim) {
+    for (int32_t i = ndim - 1; i >= 0; --i) {
+      const auto size = static_cast<std::size_t>(shape[i]);
+      at_[i] = static_cast<int64_t>(first % size);
+      offset_ += at_[i] * strides[i];
+      first /= size;
+    }
+  }
+  int64_t offset() const noexcept { return offset_; }
+  void next() noexcept {
+    for (int32_t i = ndim_ - 1; i >= 0; --i) {
+      offset_ += strides_[i];
+      if (++at_[i] < shape_[i]) return;
+      offset_ -= at_[i] * strides_[i];
+      at_[i] = 0;
+    }
+  }
+
+ private:
+  const int64_t* shape_;
+  const int64_t* strides_;
+  int32_t ndim_;
+  int64_t offset_ = 0;
+  int64_t at_[DIST_MAX_NDIM];
+};
+
+// Copies `count` elements between a region with gaps and a dense buffer.
+template <std::size_t kSize>
+void gather_elements(Walk walk, const std::byte* from, std::byte* to, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i, walk.next()) {
+    std::memcpy(to + i * kSize, from + walk.offset() * static_cast<int64_t>(kSize), kSize);
+  }
+}
+template <std::size_t kSize>
+void scatter_elements(Walk walk, const std::byte* from, std::byte* to, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i, walk.next()) {
+    std::memcpy(to + walk.offset() * static_cast<int64_t>(kSize), from + i * kSize, kSize);
+  }
+}
+
+void pack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, std::size_t size) noexcept {
+  switch (size) {
+    case 1: return gather_elements<1>(walk, from, to, count);
+    case 2: return gather_elements<2>(walk, from, to, count);
+    case 4: return gather_elements<4>(walk, from, to, count);
+    default: return gather_elements<8>(walk, from, to, count);
+  }
+}
+
+void unpack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, std::size_t size) noexcept {
+  switch (size) {
+    case 1: return scatter_elements<1>(walk, from, to, count);
+    case 2: return scatter_elements<2>(walk, from, to, count);
+    case 4: return scatter_elements<4>(walk, from, to, count);
+    default: return scatter_elements<8>(walk, from, to, count);
+  }
+}
+
+}  // namespace
+
+Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
+    : call_(call), offers_(offers), size_(size) {
+  const auto members = static_cast<std::size_t>(size);
+  switch (call.collective) {
+    case Collective::kReduceScatter:
+    case Collective::kAllGather:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kPermute: parts_ = members; break;
+    case Collective::kAllToAll: parts_ = members * members; break;
+    default: break;
+  }
+  tasks_ = call.n * parts_;
+  for (std::size_t p = 0; p < members; ++p) {
+    sources_ += offers[p]->contributions;
+    strided_ = strided_ || offers[p]->strided;
+    weighted_ = weighted_ || offers[p]->weights != nullptr;
+  }
+  for (std::size_t k = 0; k < tasks_; ++k) units_ += units_of(task_elements(k) * element_bytes(k));
+  // A fused step reduces into a piece of cache.
+  stream_ = !call.in_place && call.collective != Collective::kReduceApply &&
+            units_ * kUnitBytes > stream_bytes(members, cache_bytes);
+}
+
+// Whose inputs a task reads.
+Exchange::Ranks Exchange::givers(int part) const noexcept {
+  switch (call_.collective) {
+    case Collective::kBroadcast:
+    case Collective::kScatter: return {call_.root, call_.root + 1};
+    case Collective::kAllGather:
+    case Collective::kGather: return {part, part + 1};
+    case Collective::kAllToAll: return {part / size_, part / size_ + 1};
+    case Collective::kPermute: {
+      const int source = offers_[part]->source;
+      return source < 0 ? Ranks{0, 0} : Ranks{source, source + 1};
+    }
+    default: return {0, size_};
+  }
+}
+
+// Whose outputs it writes.
+Exchange::Ranks Exchange::getters(int part) const noexcept {
+  switch (call_.collective) {
+    case Collective::kReduce:
+    case Collective::kGather: return {call_.root, call_.root + 1};
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+    case Collective::kPermute: return {part, part + 1};
+    case Collective::kAllToAll: return {part % size_, part % size_ + 1};
+    default: return {0, size_};
+  }
+}
+
+dist_dtype Exchange::dtype_of(std::size_t t) const noexcept {
+  return call_.in != nullptr ? call_.in[t].dtype : call_.out[t].dtype;
+}
+
+std::size_t Exchange::element_bytes(std::size_t k) const noexcept {
+  return dtype_size(dtype_of(tensor_of(k)));
+}
+
+int64_t Exchange::split(int p, int r, std::size_t t) const noexcept {
+  const Offer& offer = *offers_[p];
+  return offer.splits != nullptr ? offer.splits[r] : offer.in[t].shape[call_.axis_of(t)] / size_;
+}
+
+std::size_t Exchange::task_elements(std::size_t k) const noexcept {
+  const std::size_t t = tensor_of(k);
+  const int part = part_of_task(k);
+  switch (call_.collective) {
+    case Collective::kReduceScatter:
+    case Collective::kScatter: return elements_of(offers_[part]->out[t]);
+    case Collective::kAllGather:
+    case Collective::kGather: return elements_of(offers_[part]->in[t]);
+    case Collective::kPermute: return elements_of(call_.out[t]);
+    case Collective::kAllToAll: {
+      const dist_tensor& in = offers_[part / size_]->in[t];
+      std::size_t elements = static_cast<std::size_t>(split(part / size_, part % size_, t));
+      for (int32_t i = 0; i < in.ndim; ++i) {
+        if (i != call_.axis_of(t)) elements *= static_cast<std::size_t>(in.shape[i]);
+      }
+      return elements;
+    }
+    default: return elements_of(call_.in != nullptr ? call_.in[t] : call_.out[t]);
+  }
+}
+
+// The tensors that a task reads and writes, whole. One output that all members share is written once.
+void Exchange::collect(Task& task, std::size_t t, int part) const noexcept {
+  const bool plain = call_.n == 1 && !strided_;
+  const Ranks from = givers(part);
+  for (int p = from.begin; p < from.end; ++p) {
+    const Offer& offer = *offers_[p];
+    if (plain && offer.contributions == 1) {
+      task.add_source(offer.in_data);
+    } else {
+      for (std::size_t j = 0; j < offer.contributions; ++j) task.add_source(offer.in[j * call_.n + t]);
+    }
+  }
+  const Ranks to = getters(part);
+  for (int r = to.begin; r < to.end; ++r) {
+    if (plain) {
+      task.add_destination(offers_[r]->out_data);
+    } else {
+      task.add_destination(offers_[r]->out[t]);
+    }
+  }
+  const bool shared =
+      call_.collective != Collective::kScan &&
+      std::all_of(task.dst, task.dst + task.num_dst, [&](auto* d) { return d == task.dst[0]; });
+  if (shared) task.num_dst = 1;
+}
+
+// Narrows the sources to the part of them that is cut off for rank r.
+void Exchange::cut(Task& task, std::size_t t, int part) const noexcept {
+  const bool all_to_all = call_.collective == Collective::kAllToAll;
+  const int giver = givers(part).begin;
+  const int getter = getters(part).begin;
+  const dist_tensor& whole = offers_[giver]->in[t];
+  const int32_t axis = call_.axis_of(t);
+  int64_t offset = 0;
+  for (int q = 0; q < getter; ++q) {
+    offset += all_to_all ? split(giver, q, t) : offers_[q]->out[t].shape[axis];
+  }
+  task.src_step = static_cast<std::size_t>(whole.shape[axis]) * inner_of(whole, axis);
+  task.run =
+      inner_of(whole, axis) *
+      static_cast<std::size_t>(all_to_all ? split(giver, getter, t) : offers_[getter]->out[t].shape[axis]);
+  for (std::size_t s = 0; s < task.num_src; ++s) {
+    const int64_t* strides = task.src_strides[s];
+    const auto step = strides != nullptr ? strides[axis] : static_cast<int64_t>(inner_of(whole, axis));
+    task.src[s] += offset * step * static_cast<int64_t>(dtype_size(task.in_dtype));
+  }
+}
+
+// Narrows the destinations to the place where rank p's part belongs.
+void Exchange::join(Task& task, std::size_t t, int part) const noexcept {
+  const bool all_to_all = call_.collective == Collective::kAllToAll;
+  const int giver = givers(part).begin;
+  const int getter = getters(part).begin;
+  const dist_tensor& whole = offers_[getter]->out[t];
+  const int32_t axis = call_.axis_of(t);
+  int64_t offset = 0;
+  for (int q = 0; q < giver; ++q) {
+    offset += all_to_all ? split(q, getter, t) : offers_[q]->in[t].shape[axis];
+  }
+  task.dst_step = static_cast<std::size_t>(whole.shape[axis]) * inner_of(whole, axis);
+  task.run = inner_of(whole, axis) * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
+                                                                         : offers_[giver]->in[t].shape[axis]);
+  for (std::size_t d = 0; d < task.num_dst; ++d) {
+    const int64_t* strides = task.dst_strides[d];
+    const auto step = strides != nullptr ? strides[axis] : static_cast<int64_t>(inner_of(whole, axis));
+    task.dst[d] += offset * step * static_cast<int64_t>(dtype_size(task.out_dtype));
+  }
+}
+
+// The region's shape, for those who step through it.
+void Exchange::shape_region(Task& task, std::size_t t) const noexcept {
+  const dist_tensor& like = call_.in != nullptr ? call_.in[t] : call_.out[t];
+  task.ndim = like.ndim;
+  std::copy_n(like.shape, like.ndim, task.shape);
+  if (call_.cuts() || call_.joins()) {
+    const int32_t axis = call_.axis_of(t);
+    task.shape[axis] = static_cast<int64_t>(task.run / inner_of(like, axis));
+  }
+}
+
+void Exchange::run_piece(std::size_t k, std::size_t first, std::size_t count) const noexcept {
+  const std::size_t t = tensor_of(k);
+  const int part = part_of_task(k);
+  Task task;
+  task.in_dtype = dtype_of(t);
+  task.out_dtype = call_.out_dtype(task.in_dtype);
+  task.run = task.src_step = task.dst_step = first + count;
+  collect(task, t, part);
+  if (call_.cuts()) cut(task, t, part);
+  if (call_.joins()) join(task, t, part);
+  // A side that is not cut has its runs one after another.
+  if (call_.cuts() && !call_.joins()) task.dst_step = task.run;
+  if (call_.joins() && !call_.cuts()) task.src_step = task.run;
+  if (strided_) {
+    shape_region(task, t);
+    return run_strided(task, first, count);
+  }
+  while (count != 0) {
+    const std::size_t row = first / task.run;
+    const std::size_t at = first % task.run;
+    const std::size_t n = std::min(count, task.run - at);
+    const std::byte* src[Task::kSources];
+    std::byte* dst[Task::kDestinations];
+    const std::size_t from = (row * task.src_step + at) * dtype_size(task.in_dtype);
+    const std::size_t to = (row * task.dst_step + at) * dtype_size(task.out_dtype);
+    for (std::size_t s = 0; s < task.num_src; ++s) src[s] = task.src[s] + from;
+    for (std::size_t d = 0; d < task.num_dst; ++d) dst[d] = task.dst[d] + to;
+    run_kernel(task, src, dst, n);
+    first += n;
+    count -= n;
+  }
+}
+
+// A region with gaps, in pieces that are packed, worked on and unpacked. In place is safe: an element is read
+// by all that need it before it is written.
+void Exchange::run_strided(const Task& task, std::size_t first, std::size_t count) const noexcept {
+  constexpr std::size_t kStageBytes = std::size_t{64} << 10;
+  alignas(64) std::byte stage[kStageBytes];
+  const std::size_t in_size = dtype_size(task.in_dtype);
+  const std::size_t out_size = dtype_size(task.out_dtype);
+  const std::size_t each = task.num_src * in_size + task.num_dst * out_size;
+  // Buffers of one element hold it aligned, whatever their neighbours measure.
+  const std::size_t most = std::max<std::size_t>(1, kStageBytes / each);
+  while (count != 0) {
+    const std::size_t row = first / task.run;
+    const std::size_t at = first % task.run;
+    const std::size_t n = std::min({count, task.run - at, most});
+    const std::byte* src[Task::kSources];
+    std::byte* dst[Task::kDestinations];
+    std::byte* free = stage;
+    for (std::size_t s = 0; s < task.num_src; ++s) {
+      src[s] = task.src[s] + (row * task.src_step + at) * in_size;
+      if (task.src_strides[s] == nullptr) continue;
+      pack(Walk(task.shape, task.ndim, task.src_strides[s], first), task.src[s], free, n, in_size);
+      src[s] = free;
+      free += n * in_size;
+    }
+    for (std::size_t d = 0; d < task.num_dst; ++d) {
+      dst[d] = task.dst[d] + (row * task.dst_step + at) * out_size;
+      if (task.dst_strides[d] == nullptr) continue;
+      dst[d] = free;
+      free += n * out_size;
+    }
+    run_kernel(task, src, dst, n);
+    for (std::size_t d = unwritten(); d < task.num_dst; ++d) {
+      if (task.dst_strides[d] == nullptr) continue;
+      unpack(Walk(task.shape, task.ndim, task.dst_strides[d], first), dst[d], task.dst[d], n, out_size);
+    }
+    first += n;
+    count -= n;
+  }
+}
+
+void Exchange::run_kernel(const Task& task, const std::byte* const* src, std::byte* const* dst,
+                          std::size_t count) const noexcept {
+  if (call_.collective == Collective::kScan) return run_scan(task, src, dst, count);
+  if (call_.op == 0) {
+    const std::size_t bytes = count * dtype_size(task.in_dtype);
+    for (std::size_t d = 0; d < task.num_dst; ++d) {
+      if (task.num_src == 0) {
+        std::memset(dst[d], 0, bytes);
+      } else if (dst[d] != src[0]) {
+        std::memcpy(dst[d], src[0], bytes);
+      }
+    }
+    return;
+  }
+  fold(task.in_dtype, src, task.num_src, dst, task.num_dst, count);
+}
+
+void Exchange::reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to) const noexcept {
+  const std::byte* src[Task::kSources];
+  std::size_t num_src = 0;
+  const std::size_t from = first * dtype_size(dtype_of(t));
+  for (int p = 0; p < size_; ++p) {
+    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
+      src[num_src++] = static_cast<const std::byte*>(offers_[p]->in[j * call_.n + t].data) + from;
+    }
+  }
+  fold(dtype_of(t), src, num_src, &to, 1, count);
+}
+
+void Exchange::fold(dist_dtype dtype, const std::byte* const* src, std::size_t num_src, std::byte* const* dst,
+                    std::size_t num_dst, std::size_t count) const noexcept {
+  if (call_.op == DIST_REDUCE_USER) return fold_by_user(dtype, src, num_src, dst, num_dst, count);
+  if (call_.numerics == DIST_NUMERICS_REPRODUCIBLE && dtype_is_floating(dtype) &&
+      (call_.op == DIST_REDUCE_SUM || call_.op == DIST_REDUCE_MEAN)) {
+    return fold_exactly(dtype, src, num_src, dst, num_dst, count);
+  }
+  if (weighted_) {
+    double weights[Task::kSources];
+    collect_weights(weights);
+    return weighted_mean(dtype, {src, weights, dst, num_src, num_dst, count});
+  }
+  reduce_kernel(dtype, call_.op)({src, dst, num_src, num_dst, count, static_cast<double>(num_src), stream_});
+}
+
+// One weight for each source, in their order.
+void Exchange::collect_weights(double* weights) const noexcept {
+  for (int p = 0; p < size_; ++p) {
+    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
+      *weights++ = offers_[p]->weights != nullptr ? offers_[p]->weights[j] : 1;
+    }
+  }
+}
+
+void Exchange::fold_exactly(dist_dtype dtype, const std::byte* const* src, std::size_t num_src,
+                            std::byte* const* dst, std::size_t num_dst, std::size_t count) const noexcept {
+  if (!weighted_) {
+    const double divisor = call_.op == DIST_REDUCE_MEAN ? static_cast<double>(num_src) : 1;
+    return exact_kernel(dtype)({src, dst, num_src, num_dst, count, nullptr, divisor, stream_});
+  }
+  // The weights are added exactly too: their sum must not depend on who brings which.
+  double weights[Task::kSources];
+  const std::byte* each[Task::kSources];
+  collect_weights(weights);
+  for (std::size_t s = 0; s < num_src; ++s) each[s] = reinterpret_cast<const std::byte*>(&weights[s]);
+  double total;
+  auto* sum = reinterpret_cast<std::byte*>(&total);
+  exact_kernel(DIST_F64)({each, &sum, num_src, 1, 1, nullptr, 1, false});
+  exact_kernel(dtype)({src, dst, num_src, num_dst, count, weights, total, stream_});
+}
+
+// The host's operator works in place: on a copy, since a destination may be a source that is still to be
+// read.
+void Exchange::fold_by_user(dist_dtype dtype, const std::byte* const* src, std::size_t num_src,
+                            std::byte* const* dst, std::size_t num_dst, std::size_t count) const noexcept {
+  alignas(64) std::byte acc[4096];
+  const std::size_t size = dtype_size(dtype);
+  const std::size_t most = sizeof acc / size;
+  for (std::size_t at = 0; at < count; at += most) {
+    const std::size_t n = std::min(most, count - at);
+    std::memcpy(acc, src[0] + at * size, n * size);
+    for (std::size_t s = 1; s < num_src; ++s)
+      call_.user_op(acc, src[s] + at * size, n, dtype, call_.user_data);
+    for (std::size_t d = 0; d < num_dst; ++d) std::memcpy(dst[d] + at * size, acc, n * size);
+  }
+}
+
+// How many outputs stay as they are: an operator of the host has no identity to begin an exclusive scan with.
+std::size_t Exchange::unwritten() const noexcept {
+  const bool exclusive = call_.collective == Collective::kScan && call_.kind == DIST_SCAN_EXCLUSIVE;
+  return exclusive && call_.op == DIST_REDUCE_USER ? 1 : 0;
+}
+
+// From the last member to the first, so that in place no input is overwritten before all have read it.
+void Exchange::run_scan(const Task& task, const std::byte* const* src, std::byte* const* dst,
+                        std::size_t count) const noexcept {
+  const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
+  for (std::size_t r = task.num_dst; r-- > 0;) {
+    if (r + own != 0) {
+      fold(task.in_dtype, src, r + own, dst + r, 1, count);
+    } else if (unwritten() == 0) {
+      fill_identity(task.in_dtype, call_.op, dst[r], count);
+    }
+  }
+}
+
+}  // namespace dist

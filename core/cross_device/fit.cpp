@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exchange::refuses(): what shows only when all members' tensors are known.
+#include <cstdarg>
+#include <cstdio>
+
+#include "core/cross_device/exchange.hpp"
+
+namespace dist {
+namespace {
+
+[[gnu::format(printf, 4, 5)]] bool refuse(ErrorRecord* why, int rank, const char* hint, const char* format,
+                                          ...) noexcept {
+  if (why == nullptr) return true;
+  why->code = DIST_INVALID_ARGUMENT;
+  why->replica = rank;
+  copy_text(why->hint, hint);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(why->message, sizeof why->message, format, arguments);
+  va_end(arguments);
+  return true;
+}
+
+// A dense tensor's memory; empty for one with gaps, between whose elements others may lie.
+struct Extent {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+
+  explicit Extent(const dist_tensor& tensor, bool strided) noexcept {
+    if (strided && tensor.strides != nullptr) return;
+    data = tensor.data;
+    bytes = elements_of(tensor) * dtype_size(tensor.dtype);
+  }
+  bool operator==(const Extent& other) const noexcept { return data == other.data && bytes == other.bytes; }
+  bool meets(const Extent& other) const noexcept {
+    return bytes != 0 && other.bytes != 0 && overlap(data, bytes, other.data, other.bytes);
+  }
+};
+
+}  // namespace
+
+void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
+                    ErrorRecord* out_why) noexcept {
+  refuse(
+      out_why, rank, "give each replica its own buffers",
+      "replicas %d and %d gave overlapping buffers for tensor %zu: every replica needs memory of its own%s",
+      group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t,
+      shares ? ", or all of them one and the same out" : "");
+}
+
+bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+  if (sources_ > DIST_MAX_CONTRIBUTIONS) {
+    return refuse(out_why, -1, "add some of them up before",
+                  "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
+  }
+  if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
+  if ((call_.joins() || call_.cuts()) && sizes_differ(group, out_why)) return true;
+  return overlaps(group, member, out_why);
+}
+
+bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+  for (int r = 0; r < size_; ++r) {
+    const int to = offers_[r]->destination;
+    const int from = offers_[r]->source;
+    if (to >= 0 && offers_[to]->source != r) {
+      return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
+                    "replica %d gives its tensors to rank %d (replica %d), whose source is %d",
+                    group.replica(r), to, group.replica(to), offers_[to]->source);
+    }
+    if (from >= 0 && offers_[from]->destination != r) {
+      return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
+                    "replica %d expects the tensors of rank %d (replica %d), whose destination is %d",
+                    group.replica(r), from, group.replica(from), offers_[from]->destination);
+    }
+  }
+  return false;
+}
+
+// Whether the sizes along the axis add up, for every member that has the whole of a tensor.
+bool Exchange::sizes_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+  constexpr const char* kHint = "the parts' sizes along the axis add up to the whole's";
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const int32_t axis = call_.axis_of(t);
+    for (int r = 0; r < size_; ++r) {
+      int64_t whole = 0;
+      int64_t parts = 0;
+      if (call_.collective == Collective::kAllToAll) {
+        whole = offers_[r]->out[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts += split(p, r, t);
+      } else if (call_.joins()) {
+        if (!call_.gets(r) && call_.rooted()) continue;
+        whole = offers_[r]->out[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts += offers_[p]->in[t].shape[axis];
+      } else {
+        if (!call_.gives(r)) continue;
+        whole = offers_[r]->in[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts += offers_[p]->out[t].shape[axis];
+      }
+      if (whole == parts) continue;
+      return refuse(
+          out_why, r, kHint,
+          "tensor %zu of replica %d has %lld elements along the axis, but its parts have %lld together", t,
+          group.replica(r), static_cast<long long>(whole), static_cast<long long>(parts));
+    }
+  }
+  return false;
+}
+
+// Whether a member's own part lies inside the whole, but not where it belongs.
+bool Exchange::misplaced(int member, std::size_t t) const noexcept {
+  const dist_tensor& in = offers_[member]->in[t];
+  const dist_tensor& out = offers_[member]->out[t];
+  if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
+  const int32_t axis = call_.axis_of(t);
+  int64_t at = dtype_size(in.dtype);
+  for (int32_t i = axis + 1; i < in.ndim; ++i) at *= in.shape[i];
+  // Of a whole that is cut along an inner dimension a dense part is no part, unless it is all of it.
+  for (int32_t i = 0; i < axis; ++i) {
+    if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
+  }
+  int64_t before = 0;
+  for (int p = 0; p < member; ++p)
+    before += (call_.joins() ? offers_[p]->in[t] : offers_[p]->out[t]).shape[axis];
+  const auto* whole = static_cast<const std::byte*>(call_.joins() ? out.data : in.data);
+  return whole + before * at != (call_.joins() ? in.data : out.data);
+}
+
+// Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.
+bool Exchange::overlaps(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+  const Offer& own = *offers_[member];
+  if (own.out == nullptr) return false;
+  const bool shares = call_.collective != Collective::kScan &&
+                      call_.collective != Collective::kReduceScatter &&
+                      call_.collective != Collective::kScatter && call_.collective != Collective::kAllToAll &&
+                      call_.collective != Collective::kPermute;
+  const bool whole = !call_.cuts() && !call_.joins() && call_.collective != Collective::kPermute;
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const Extent ours(own.out[t], strided_);
+    bool one_for_all = shares && size_ > 1;
+    for (int p = 0; p < size_ && one_for_all; ++p) {
+      one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
+    }
+    if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t)) {
+      return refuse(out_why, member, "give two buffers, or the part its own place in the whole",
+                    "in and out of tensor %zu of replica %d overlap, and the part is not in its own place", t,
+                    group.replica(member));
+    }
+    for (int p = 0; p < size_; ++p) {
+      if (p == member) continue;
+      const Offer& peer = *offers_[p];
+      bool trips = false;
+      if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));
+      for (std::size_t j = 0; peer.in != nullptr && j < peer.contributions && !trips; ++j) {
+        const Extent theirs(peer.in[j * call_.n + t], strided_);
+        // Where an input and an output have one address all is well: who writes an element has read it
+        // before. So is a part in its own place in the one output of all.
+        const bool in_place = whole ? call_.collective != Collective::kScan && theirs == ours
+                                    : one_for_all && call_.joins() && !misplaced(p, t);
+        trips = theirs.meets(ours) && !in_place;
+      }
+      if (!trips) continue;
+      overlap_report(group, member, p, t, shares, out_why);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace dist

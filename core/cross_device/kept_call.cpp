@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_device/kept_call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dist {
+namespace {
+
+// Hands out parts of a buffer; all that it holds is 8 bytes aligned.
+class Cursor {
+ public:
+  explicit Cursor(std::byte* at) noexcept : at_(at) {}
+  template <class T>
+  const T* copy(const T* from, std::size_t n) noexcept {
+    if (from == nullptr) return nullptr;
+    auto* to = reinterpret_cast<T*>(at_);
+    std::copy_n(from, n, to);
+    at_ += (n * sizeof(T) + 7) / 8 * 8;
+    return to;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+std::size_t bytes_of(const dist_tensor* tensors, std::size_t n) noexcept {
+  if (tensors == nullptr) return 0;
+  std::size_t bytes = n * sizeof(dist_tensor);
+  for (std::size_t t = 0; t < n; ++t)
+    bytes += 2 * sizeof(int64_t) * static_cast<std::size_t>(tensors[t].ndim);
+  return bytes;
+}
+
+const dist_tensor* copy_tensors(Cursor& cursor, const dist_tensor* tensors, std::size_t n) noexcept {
+  if (tensors == nullptr) return nullptr;
+  auto* copies = const_cast<dist_tensor*>(cursor.copy(tensors, n));
+  for (std::size_t t = 0; t < n; ++t) {
+    const auto ndim = static_cast<std::size_t>(tensors[t].ndim);
+    copies[t].shape = cursor.copy(tensors[t].shape, ndim);
+    copies[t].strides = cursor.copy(tensors[t].strides, ndim);
+  }
+  return copies;
+}
+
+}  // namespace
+
+void KeptCall::keep(const Call& call, int members) {
+  const std::size_t inputs = call.n * call.lists();
+  const auto splits = static_cast<std::size_t>(members);
+  place_.resize(bytes_of(call.in, inputs) + bytes_of(call.out, call.n) + 8 * (call.lists() + splits));
+  Cursor cursor(place_.data());
+  call_ = call;
+  call_.in = copy_tensors(cursor, call.in, inputs);
+  call_.out = copy_tensors(cursor, call.out, call.n);
+  call_.weights = cursor.copy(call.weights, call.lists());
+  call_.splits = cursor.copy(call.splits, splits);
+}
+
+}  // namespace dist

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call with copies of its tensors' descriptions, which the caller's may not outlive. The data are not
+// copied.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/cross_device/call.hpp"
+
+namespace dist {
+
+class KeptCall {
+ public:
+  explicit KeptCall(Memory& memory) noexcept : place_(&memory) {}
+
+  // `members`: of the group. Throws std::bad_alloc, and then keeps nothing; allocates only where no earlier
+  // call was as large.
+  void keep(const Call& call, int members);
+  const Call& call() const noexcept { return call_; }
+
+ private:
+  Call call_;
+  std::pmr::vector<std::byte> place_;
+};
+
+}  // namespace dist

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_device/reduce_apply.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/cross_device/exchange.hpp"
+#include "core/cross_device/share.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "core/kernel/sgd.hpp"
+
+namespace dist {
+namespace {
+
+// What a thread works on at a time: gradient, parameter and state of a piece stay in the nearest cache.
+constexpr std::size_t kPieceUnits = (std::size_t{8} << 10) / kUnitBytes;
+// The squares of a cell are added by one thread; cells' sums by everyone, in their order.
+constexpr std::size_t kCellUnits = (std::size_t{64} << 10) / kUnitBytes;
+constexpr int kMaxStates = 16;
+
+// One member's part in a meeting: the list of parameters as a space of units, and what is done to a piece of
+// it.
+class Pass {
+ public:
+  Pass(const Caller& caller, const Call& call, const Update& update, const Exchange& exchange,
+       const Offer* const* offers) noexcept
+      : caller_(caller), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
+
+  std::size_t cells() const noexcept { return (exchange_.units() + kCellUnits - 1) / kCellUnits; }
+
+  // Calls piece(t, first, count) for the pieces of some cells.
+  template <class Piece>
+  void for_cells(Range cells, Piece&& piece) const noexcept {
+    for_pieces(
+        call_.n, {cells.begin * kCellUnits, std::min(exchange_.units(), cells.end * kCellUnits)}, kPieceUnits,
+        [&](std::size_t t) { return elements_of(call_.in[t]); },
+        [&](std::size_t t) { return dtype_size(call_.in[t].dtype); },
+        [&](std::size_t t, std::size_t first, std::size_t count) {
+          piece(t, first, count);
+          return true;
+        });
+  }
+
+  // Reduces and updates.
+  void step(Range cells) const noexcept {
+    for_cells(cells, [&](std::size_t t, std::size_t first, std::size_t count) {
+      alignas(64) std::byte gradient[4 * kPieceUnits * kUnitBytes];  // MEAN of i8 gives f32
+      exchange_.reduce(t, first, count, gradient);
+      apply(t, first, count, gradient, 1);
+    });
+  }
+
+  // Reduces into rank 0's gradients; the squares of each cell go to `sums`.
+  void reduce(Range cells, double* sums) const noexcept {
+    for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
+      double sum = 0;
+      for_cells({cell, cell + 1}, [&](std::size_t t, std::size_t first, std::size_t count) {
+        std::byte* to = gradient_of_first(t, first);
+        exchange_.reduce(t, first, count, to);
+        sum += sum_of_squares(call_.out[t].dtype, to, count);
+      });
+      sums[cell] = sum;
+    }
+  }
+
+  // Updates with what reduce() left.
+  void update(Range cells, double scale) const noexcept {
+    for_cells(cells, [&](std::size_t t, std::size_t first, std::size_t count) {
+      apply(t, first, count, gradient_of_first(t, first), scale);
+    });
+  }
+
+ private:
+  std::byte* gradient_of_first(std::size_t t, std::size_t first) const noexcept {
+    const dist_tensor& tensor = offers_[0]->in[t];
+    return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
+  }
+
+  // Rank 0's copy is changed, and the others' become like it.
+  void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
+             double scale) const noexcept {
+    const dist_dtype dtype = call_.out[t].dtype;
+    const std::size_t at = first * dtype_size(dtype);
+    const auto copy_of = [at](const dist_tensor& tensor) {
+      return static_cast<std::byte*>(tensor.data) + at;
+    };
+    std::byte* parameter = copy_of(offers_[0]->out[t]);
+    void* states[kMaxStates];
+    for (std::size_t s = 0; s < update_.num_states; ++s)
+      states[s] = copy_of(offers_[0]->states[s * call_.n + t]);
+    if (update_.kind == DIST_APPLY_SGD) {
+      auto* velocity = update_.num_states == 0 ? nullptr : static_cast<std::byte*>(states[0]);
+      sgd(dtype, {gradient, parameter, velocity, count, scale, update_.learning_rate, update_.momentum});
+    } else {
+      if (scale != 1) scale_elements(dtype, gradient, count, scale);
+      const dist_block block{t,
+                             static_cast<int64_t>(first),
+                             static_cast<int64_t>(count),
+                             dtype,
+                             static_cast<int32_t>(update_.num_states),
+                             gradient,
+                             parameter,
+                             states};
+      update_.function(&block, update_.user_data);
+    }
+    const std::size_t bytes = count * dtype_size(dtype);
+    for (int p = 1; p < caller_.group.size(); ++p) {
+      std::byte* other = copy_of(offers_[p]->out[t]);
+      if (other != parameter) std::memcpy(other, parameter, bytes);
+      for (std::size_t s = 0; s < update_.num_states; ++s) {
+        std::byte* state = copy_of(offers_[p]->states[s * call_.n + t]);
+        if (state != states[s]) std::memcpy(state, states[s], bytes);
+      }
+    }
+  }
+
+  const Caller& caller_;
+  const Call& call_;
+  const Update& update_;
+  const Exchange& exchange_;
+  const Offer* const* offers_;
+};
+
+Status check(const Call& call, const Update& update) noexcept {
+  if (call.strided) return invalid_argument("dist_reduce_apply(): tensors must be row-major without gaps");
+  if (!(update.clip_norm >= 0) || std::isinf(update.clip_norm)) {
+    return invalid_argument("dist_reduce_apply(): clip_norm is %g; it is 0 (no clip), or positive",
+                            update.clip_norm);
+  }
+  if (update.num_states > kMaxStates) {
+    return invalid_argument("dist_reduce_apply(): num_states is %zu; there can be %d", update.num_states,
+                            kMaxStates);
+  }
+  if (update.num_states != 0 && call.n != 0 && call.states == nullptr) {
+    return invalid_argument("dist_reduce_apply(): states is NULL, but num_states is %zu", update.num_states);
+  }
+  for (std::size_t i = 0; i < update.num_states * call.n; ++i) {
+    const dist_tensor& state = call.states[i];
+    const dist_tensor& parameter = call.out[i % call.n];
+    TensorSize size;
+    DIST_TRY(check_tensor(state, "a state", &size));
+    if (state.dtype == parameter.dtype && same_shape(state, parameter) && size.contiguous) continue;
+    return invalid_argument("dist_reduce_apply(): states[%zu] must be like parameter %zu, row-major", i,
+                            i % call.n);
+  }
+  for (std::size_t t = 0; t < call.n; ++t) {
+    const dist_dtype dtype = call.out[t].dtype;
+    const bool wide = dtype == DIST_F32 || dtype == DIST_F64;
+    if (call.in[t].data == call.out[t].data && elements_of(call.in[t]) != 0) {
+      return invalid_argument("dist_reduce_apply(): gradient and parameter %zu are one buffer; give two", t);
+    }
+    if (wide || (update.kind == DIST_APPLY_CALLBACK && update.clip_norm == 0)) continue;
+    return fail(DIST_UNIMPLEMENTED, "dist_reduce_apply(): parameter %zu is %s; %s f32 and f64 only", t,
+                dtype_name(dtype), update.kind == DIST_APPLY_SGD ? "SGD is for" : "a clip is for");
+  }
+  if (update.clip_norm > 0) {
+    for (std::size_t t = 0; t < call.n; ++t) {
+      if (call.in[t].dtype == call.out[t].dtype) continue;
+      return fail(DIST_UNIMPLEMENTED, "dist_reduce_apply(): a clip needs gradients of the parameters' type");
+    }
+  }
+  if (update.kind == DIST_APPLY_CALLBACK) {
+    return update.function != nullptr
+               ? kOk
+               : invalid_argument("dist_reduce_apply(): kind is CALLBACK, but fn is NULL");
+  }
+  if (update.kind != DIST_APPLY_SGD) {
+    return invalid_argument("dist_reduce_apply(): kind is %d; use DIST_APPLY_SGD or CALLBACK", update.kind);
+  }
+  if (!std::isfinite(update.learning_rate) || !std::isfinite(update.momentum)) {
+    return invalid_argument("dist_reduce_apply(): learning_rate %g and momentum %g must be finite",
+                            update.learning_rate, update.momentum);
+  }
+  const std::size_t wanted = update.momentum != 0 ? 1 : 0;
+  if (update.num_states == wanted) return kOk;
+  return invalid_argument("dist_reduce_apply(): SGD with momentum %g has %zu states, and num_states is %zu",
+                          update.momentum, wanted, update.num_states);
+}
+
+uint64_t sign(uint64_t signature, const Update& update) noexcept {
+  signature = mix(signature, static_cast<uint64_t>(update.kind) << 32 | update.num_states);
+  for (const double value : {update.learning_rate, update.momentum, update.clip_norm}) {
+    signature = mix(signature, std::bit_cast<uint64_t>(value));
+  }
+  return signature;
+}
+
+// One meeting: states it, meets, and does this member's share: work(pass, shared) gives what is done to a
+// range of cells. `shared` is rank 0's.
+template <class Work>
+Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, int phase, double* shared,
+                       Work&& work) noexcept {
+  Group& group = caller.group;
+  DIST_TRY(group.open());
+  Statement& statement = group.draft(caller.me);
+  DIST_TRY(call.check(caller.me, group.size(), statement));
+  DIST_TRY(check(call, update));
+  statement.kind = phase;
+  statement.function = reinterpret_cast<const void*>(update.function);
+  statement.signature = sign(statement.signature, update);
+  seal(statement, caller.tag);
+  record_arrival(caller, statement, call.bytes);
+  Line& line = group.outgoing(caller.me);
+  line.offer = call.offer();
+  line.extra = shared;
+  group.arm_tickets(caller.me);
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
+  if (caller.recorder != nullptr) caller.recorder->arrived();
+  if (group.enter(caller.me)) {
+    const Offer* offers[DIST_MAX_REPLICAS];
+    for (int p = 0; p < group.size(); ++p) offers[p] = &group.line(caller.me, p).offer;
+    const Exchange exchange(call, group.size(), offers, caller.cache_bytes);
+    ErrorRecord why;
+    if (exchange.refuses(group, caller.me, &why)) {
+      return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+    }
+    const FpEnvironment environment;
+    const Pass pass(caller, call, update, exchange, offers);
+    share_blocks(caller, pass.cells(), 1,
+                 work(pass, static_cast<double*>(const_cast<void*>(group.line(caller.me, 0).extra))));
+  }
+  return group.finish(caller.me);
+}
+
+template <class Work>
+Status meet(const Caller& caller, Call& call, const Update& update, int phase, double* shared,
+            Work&& work) noexcept {
+  if (caller.recorder != nullptr) caller.recorder->begin(static_cast<int32_t>(Collective::kReduceApply));
+  const Status status = meet_unrecorded(caller, call, update, phase, shared, std::forward<Work>(work));
+  if (caller.recorder != nullptr) caller.recorder->close(status.code());
+  return status;
+}
+
+}  // namespace
+
+Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Update& update,
+                    double* out_norm) noexcept {
+  if (update.clip_norm == 0) {
+    return meet(caller, call, update, 0, nullptr,
+                [](const Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
+  }
+  // Sums of squares, cell by cell, in rank 0's memory.
+  std::size_t units = 0;
+  for (std::size_t t = 0; t < call.n && call.in != nullptr; ++t) {
+    units += units_of(elements_of(call.in[t]) * dtype_size(call.in[t].dtype));
+  }
+  const std::size_t bytes = std::max<std::size_t>(1, (units + kCellUnits - 1) / kCellUnits) * sizeof(double);
+  auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
+  if (sums == nullptr) return out_of_memory();
+  Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* shared) {
+    return [&pass, shared](Range cells) { pass.reduce(cells, shared); };
+  });
+  double norm = 0;
+  if (status.ok()) {
+    // Every member adds the cells up, in their order.
+    status = meet(caller, call, update, 2, sums, [&](const Pass& pass, double* shared) {
+      double sum = 0;
+      for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += shared[cell];
+      norm = std::sqrt(sum);
+      const double scale = norm > update.clip_norm ? update.clip_norm / norm : 1;
+      return [&pass, scale](Range cells) { pass.update(cells, scale); };
+    });
+  }
+  memory.free(sums, bytes, alignof(double));
+  if (status.ok() && out_norm != nullptr) *out_norm = norm;
+  return status;
+}
+
+}  // namespace dist

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_device/work.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace dist {
+namespace {
+
+// One sleep at most, so that trouble which nobody announces is seen.
+constexpr int64_t kLongestSleepNs = 100'000'000;
+// Several groups have several words to sleep on: then looks are this far apart.
+constexpr int64_t kLookNs = 1'000'000;
+
+// Where a replica sleeps, for the search for cycles: in a meeting whose missing members are this work's.
+class WorkGathering final : public Gathering {
+ public:
+  explicit WorkGathering(const Work& work) noexcept : work_(work) {}
+  int size() const noexcept override { return work_.group().size(); }
+  int32_t number() const noexcept override { return work_.group().number(); }
+  int32_t replica(int rank) const noexcept override { return work_.group().replica(rank); }
+  bool arrived(int rank, uint32_t) const noexcept override { return work_.has_come(rank); }
+  void describe_meeting(int, uint32_t, char* text, std::size_t size) const noexcept override {
+    work_.describe(text, size);
+  }
+  void condemn(const ErrorRecord& why) noexcept override { work_.group().condemn(why); }
+
+ private:
+  const Work& work_;
+};
+
+bool one_group(Work* const* works, std::size_t n) noexcept {
+  return std::all_of(works, works + n, [&](const Work* w) { return &w->group() == &works[0]->group(); });
+}
+
+// The first that has ended, or n.
+std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
+  std::size_t i = 0;
+  while (i < n && !works[i]->ended()) ++i;
+  return i;
+}
+
+}  // namespace
+
+void WorkList::add(Work& work) noexcept {
+  work.list_ = this;
+  work.previous_ = nullptr;
+  work.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &work;
+  first_ = &work;
+}
+
+void WorkList::remove(Work& work) noexcept {
+  if (work.previous_ != nullptr) {
+    work.previous_->next_ = work.next_;
+  } else {
+    first_ = work.next_;
+  }
+  if (work.next_ != nullptr) work.next_->previous_ = work.previous_;
+  work.list_ = nullptr;
+}
+
+Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
+  Status first;
+  while (first_ != nullptr) {
+    Work& work = *first_;
+    if (!returned.ok() && !work.ended() && work.missing() >= 0) {
+      // Who fails waits for nobody: the peers are told, and this member's tensors are let go.
+      ErrorRecord report = work.report(Trouble::kDisagreement, 0);
+      report.code = DIST_ABORTED;
+      report.replica = work.group().replica(work.rank());
+      copy_text(report.received, status_name(returned.code()));
+      std::snprintf(report.message, sizeof report.message, "replica %d failed with %s: %.900s",
+                    report.replica, status_name(returned.code()), failure.message);
+      work.group().condemn(report);
+    }
+    const Status ended = wait(work, 0);
+    if (first.ok() && !ended.ok()) first = ended;
+  }
+  return first;
+}
+
+void Work::record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
+                  std::size_t bytes) noexcept {
+  recorder_ = recorder;
+  if (recorder == nullptr) return;
+  recorded_ = recorder->issue({static_cast<int32_t>(statement.collective), statement.op, statement.dtype,
+                               group_.number(), group_.size(), number, sequence, true, bytes, statement.tag});
+}
+
+void Work::end(dist_status code) noexcept {
+  if (recorder_ != nullptr) recorder_->complete(recorded_, code);
+  code_ = code;
+  owner_.remove(*this);
+}
+
+bool Work::ended() noexcept {
+  if (!under_way()) return true;
+  if (advance()) {
+    end(DIST_OK);
+    return true;
+  }
+  if (!group_.poisoned()) return false;
+  give_up();
+  // What was complete before the trouble is: on all members.
+  const bool well = complete();
+  end(well ? DIST_OK : group_.failure().code());
+  return true;
+}
+
+int Work::missing() const noexcept {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (!has_come(rank)) return rank;
+  }
+  return -1;
+}
+
+bool Work::stuck() const noexcept {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (group_.has_left(rank) && !has_come(rank)) return true;
+  }
+  return false;
+}
+
+Status Work::result() noexcept {
+  if (code_ == DIST_OK) return kOk;
+  if (const ErrorRecord* report = group_.report()) return fail(*report);
+  return fail(code_, "this work failed in an earlier run, with %s", status_name(code_));
+}
+
+Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
+  std::size_t at = first_ended(works, n);
+  const auto done = [&] { return (at = first_ended(works, n)) < n; };
+  Group& group = works[0]->group();
+  if (at == n && !spin_until(group.policy(), done)) {
+    const int64_t start = group.host().now_ns();
+    const bool sole = one_group(works, n);
+    for (;;) {
+      int64_t waited_ns = 0;
+      const bool overdue =
+          group.overdue(start, timeout_ns == 0 ? works[0]->timeout_ns() : timeout_ns, &waited_ns);
+      for (std::size_t i = 0; i < n; ++i) {
+        works[i]->check(waited_ns);
+        if (overdue && works[i]->missing() >= 0)
+          works[i]->group().condemn(works[i]->report(Trouble::kDeadline, waited_ns));
+      }
+      // acquire keeps this before done(): what happens later ends the sleep.
+      const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
+      if (done()) break;
+      // One work: nobody else's arrival would help, so a cycle is one.
+      WorkGathering gathering(*works[0]);
+      const BlockedHere blocked(n == 1 ? group.wait_graph() : nullptr, gathering, works[0]->rank(), 0);
+      group.progress().sleep(seen, sole ? kLongestSleepNs : kLookNs, group.policy(),
+                             [&] { return done() || works[0]->stuck(); });
+      if (at < n || done()) break;
+    }
+  }
+  *out_index = at;
+  return works[at]->result();
+}
+
+Status wait(Work& work, int64_t timeout_ns) noexcept {
+  if (!work.under_way()) return work.result();
+  Work* const one = &work;
+  std::size_t index;
+  return wait_any(&one, 1, timeout_ns, &index);
+}
+
+}  // namespace dist

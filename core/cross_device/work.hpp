@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work: one member's hold on a collective that is under way, or planned. Used by that member's thread alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/comm/group.hpp"
+#include "core/trace/recorder.hpp"
+
+namespace dist {
+
+class Work;
+
+// A member's works that are under way: their buffers are in use.
+class WorkList {
+ public:
+  WorkList() noexcept = default;
+  WorkList(const WorkList&) = delete;
+  WorkList& operator=(const WorkList&) = delete;
+
+  bool empty() const noexcept { return first_ == nullptr; }
+  void add(Work& work) noexcept;
+  void remove(Work& work) noexcept;
+
+  // The member's function has returned: brings every work to an end. After a failure those that not all have
+  // come to are given up. The first failure.
+  Status drain(Status returned, const ErrorRecord& failure) noexcept;
+
+ private:
+  Work* first_ = nullptr;
+};
+
+class Work : public Counted {
+ public:
+  // Whether it has ended, well or not; helps it on. Waits for nobody.
+  bool ended() noexcept;
+  // How it ended; the report where it failed.
+  Status result() noexcept;
+
+  // Planned work: all tensors, or one, may be touched from now on.
+  virtual Status start() = 0;
+  virtual Status ready(std::size_t tensor) = 0;
+
+  Group& group() const noexcept { return group_; }
+  int rank() const noexcept { return rank_; }
+  int64_t timeout_ns() const noexcept { return timeout_ns_; }
+  bool under_way() const noexcept { return list_ != nullptr; }
+
+  // ---- For those who wait ----
+
+  virtual bool has_come(int rank) const noexcept = 0;
+  // Before sleeping: ends the group's meetings where this work cannot come together any more. `waited_ns`: so
+  // far.
+  virtual void check(int64_t waited_ns) noexcept = 0;
+  virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
+  virtual void describe(char* text, std::size_t size) const noexcept = 0;
+  // The first member that has not come, or -1; whether it never will, as it has left the run.
+  int missing() const noexcept;
+  bool stuck() const noexcept;
+
+ protected:
+  Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
+      : Counted(memory), group_(group), owner_(list), rank_(rank), timeout_ns_(timeout_ns) {
+    group.hold();
+  }
+  ~Work() override { group_.let_go(); }  // not while it is under way
+
+  // Does what it can for the work; true: complete.
+  virtual bool advance() noexcept = 0;
+  // The group is in trouble: afterwards nobody touches the member's tensors.
+  virtual void give_up() noexcept = 0;
+  virtual bool complete() const noexcept = 0;
+  void begin() noexcept { owner_.add(*this); }
+  // It is under way, says the record. `number`: equal on all members, and on no two works of the group.
+  void record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
+              std::size_t bytes) noexcept;
+
+  Group& group_;
+
+ private:
+  friend class WorkList;
+  void end(dist_status code) noexcept;
+
+  Recorder* recorder_ = nullptr;
+  uint64_t recorded_ = 0;
+
+  WorkList& owner_;
+  WorkList* list_ = nullptr;  // where it is while it is under way
+  Work* next_ = nullptr;
+  Work* previous_ = nullptr;
+  const int rank_;
+  const int64_t timeout_ns_;
+  dist_status code_ = DIST_OK;  // how it ended last
+};
+
+// The report on work in a group. `statement_of(rank)`: what that member came for, NULL where it has not come;
+// members that have left the run count as such.
+template <class StatementOf>
+ErrorRecord report_on_works(const Group& group, int64_t sequence, Trouble trouble, int64_t waited_ns,
+                            StatementOf&& statement_of) noexcept {
+  const Statement* statements[DIST_MAX_REPLICAS];
+  const ErrorRecord* failures[DIST_MAX_REPLICAS];
+  Statement departures[DIST_MAX_REPLICAS];
+  const auto size = static_cast<std::size_t>(group.size());
+  for (std::size_t p = 0; p < size; ++p) {
+    const int rank = static_cast<int>(p);
+    failures[p] = nullptr;
+    // Before the question whether it has come: it may come and then leave.
+    const bool left = group.has_left(rank);
+    statements[p] = statement_of(rank);
+    if (statements[p] != nullptr || !left) continue;
+    departures[p].collective = Collective::kReturn;
+    departures[p].returned = group.returned(rank, &failures[p]).code();
+    statements[p] = &departures[p];
+  }
+  Evidence evidence;
+  evidence.trouble = trouble;
+  evidence.statements = {statements, size};
+  evidence.failures = {failures, size};
+  evidence.ids = group.ids();
+  evidence.group = group.number();
+  evidence.sequence = sequence;
+  evidence.waited_ns = waited_ns;
+  return verdict(evidence);
+}
+
+// Waits until one of n works has ended, and says which; works that are not under way have. timeout_ns: as in
+// Caller; it bounds the arrival of peers.
+Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
+// Waits until a work has ended, and says how.
+Status wait(Work& work, int64_t timeout_ns) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reduction leaves unchanged: 0 for SUM, 1 for PROD, the largest for MIN, the smallest for MAX.
+#pragma once
+
+#include <cstddef>
+
+#include "dist/types.h"
+
+namespace dist {
+
+// `dtype` and `op` are a pair that check_op() accepts.
+void fill_identity(dist_dtype dtype, dist_reduce_op op, std::byte* to, std::size_t count) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fused step does to a piece of a parameter beside reducing its gradient. f32 and f64; every operation
+// is rounded in the parameter's type, but squares, which are f64. Plain loops, which the compiler makes SIMD:
+// the order in which squares are added is fixed by the code. Buffers need no alignment.
+#pragma once
+
+#include <cstddef>
+
+#include "dist/types.h"
+
+namespace dist {
+
+struct SgdArguments {
+  const std::byte* gradient;
+  std::byte* parameter;
+  std::byte* velocity;  // NULL: no momentum
+  std::size_t count;
+  double scale;  // of the gradient
+  double learning_rate;
+  double momentum;
+};
+
+//     velocity = momentum * velocity - learning_rate * (scale * gradient);   parameter = parameter + velocity
+//     no momentum:   parameter = parameter - learning_rate * (scale * gradient)
+void sgd(dist_dtype dtype, const SgdArguments& args) noexcept;
+
+// x = scale * x
+void scale_elements(dist_dtype dtype, std::byte* x, std::size_t count, double scale) noexcept;
+
+// The sum of x^2: elements i, i + 8, i + 16, ... first, then the eight sums.
+double sum_of_squares(dist_dtype dtype, const std::byte* x, std::size_t count) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weighted mean, dtype by dtype:
+//
+//     for i in 0 .. count-1:
+//       acc = w[0] * src[0][i];   for p in 1 .. num_src-1:  acc = acc + w[p] * src[p][i]
+//       for d in 0 .. num_dst-1:  dst[d][i] = acc / (w[0] + w[1] + ...)
+//
+// All of it in the accumulator's type: f32 for f16, bf16, f32, complex64 and small integers, f64 for f64 and
+// integers of 32 bits and more; every product, sum and the quotient is rounded in it, and the result once
+// more where it is narrower. Plain loops, which the compiler makes SIMD: the order in which an element is
+// folded is fixed by the code.
+#pragma once
+
+#include <cstddef>
+
+#include "dist/types.h"
+
+namespace dist {
+
+struct WeightedArguments {
+  const std::byte* const* src;  // num_src pointers to `count` elements
+  const double* weights;        // num_src
+  std::byte* const* dst;        // num_dst pointers
+  std::size_t num_src;
+  std::size_t num_dst;
+  std::size_t count;
+};
+
+// As reduce_kernel(): a destination may be a source. `dtype` is one of which check_op() allows the MEAN.
+void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Subgroups: the groups of a strategy beside that of all replicas. What happens to a run happens to all of
+// them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <mutex>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/comm/group.hpp"
+#include "core/cross_device/channel.hpp"
+
+namespace dist {
+
+class ReplicaPool;
+
+// Some replicas, as the host holds them.
+struct Subgroup {
+  Subgroup(ReplicaPool& owner, Memory& memory, int size, const WaitPolicy& policy, const Host& host,
+           int64_t timeout_ns, const Membership& membership, Arena* helpers, std::size_t cache_bytes)
+      : pool(owner),
+        group(memory, size, policy, host, timeout_ns, membership),
+        channel(memory, group, helpers, cache_bytes) {}
+  ReplicaPool& pool;
+  Group group;
+  LazyChannel channel;
+};
+
+class Subgroups {
+ public:
+  Subgroups(Memory& memory, WaitGraph& graph) : memory_(memory), graph_(graph), all_(&memory) {}
+
+  // Outside runs. Throws std::bad_alloc.
+  Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
+                   int64_t timeout_ns, Arena* helpers, std::size_t cache_bytes);
+  void destroy(Subgroup* subgroup) noexcept;
+  bool empty() const noexcept { return all_.empty(); }
+
+  void begin_run(int64_t deadline_ns) noexcept {
+    for (Subgroup* each : all_) {
+      each->channel.begin_run();
+      each->group.begin_run(deadline_ns);
+    }
+  }
+  // A replica has left its function.
+  void leave(int32_t replica, Status returned, const ErrorRecord& failure) noexcept;
+  void condemn(const ErrorRecord& why) noexcept {
+    for (Subgroup* each : all_) each->group.condemn(why);
+  }
+  // Any thread, at any time.
+  void cancel() noexcept;
+  // Any thread, at any time; `visit` must not call the host.
+  template <class Visit>
+  void each(Visit&& visit) {
+    const std::lock_guard lock(mutex_);
+    for (const Subgroup* each : all_) visit(each->group);
+  }
+
+ private:
+  Memory& memory_;
+  WaitGraph& graph_;
+  std::mutex mutex_;  // changes of the list against cancel(); runs see no change
+  std::pmr::vector<Subgroup*> all_;
+  int32_t latest_number_ = 0;
+};
+
+}  // namespace dist

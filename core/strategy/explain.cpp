@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/explain.hpp"
+
+#include <cstdio>
+#include <iterator>
+#include <memory_resource>
+#include <vector>
+
+#include "core/base/os/cgroup.hpp"
+#include "core/base/os/cpus.hpp"
+#include "core/cross_device/channel.hpp"
+#include "core/cross_device/collectives.hpp"
+#include "core/cross_device/exchange.hpp"
+#include "core/kernel/reduce.hpp"
+
+namespace dist {
+namespace {
+
+// "512 B", "64 KiB", "1.5 MiB".
+struct Size {
+  explicit Size(std::size_t bytes) noexcept {
+    static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+    std::snprintf(text, sizeof text, "%.4g %s", value, kUnits[unit]);
+  }
+  char text[32];
+};
+
+void write_quota(TextOut& out, double quota) {
+  if (quota > 0) {
+    out.add("a cgroup quota of %.3g CPUs", quota);
+  } else {
+    out.put("no cgroup quota");
+  }
+}
+
+void write_width(Strategy& strategy, TextOut& out) {
+  const StrategyOrigin& origin = strategy.origin();
+  const int usable = usable_cpus(origin.allowed_cpus, origin.cpu_quota);
+  out.add("replicas: %d, ", strategy.num_replicas());
+  if (origin.kind != DIST_STRATEGY_MIRRORED) {
+    out.put("since a one-device or default strategy has one\n");
+  } else if (origin.num_replicas != 0) {
+    out.put("as asked\n");
+  } else if (usable > DIST_MAX_REPLICAS) {
+    out.put("the most that a strategy can have\n");
+  } else {
+    out.put("one for each usable CPU, since num_replicas was 0\n");
+  }
+  out.add("cpus: %d usable at creation: an affinity mask of %d and ", usable, origin.allowed_cpus);
+  write_quota(out, origin.cpu_quota);
+  out.put(". Both are read when the strategy is created, and not again");
+  const int allowed = allowed_cpus();
+  const double quota = cgroup_cpu_quota("");
+  if (allowed != origin.allowed_cpus || quota != origin.cpu_quota) {
+    out.add("; they have changed: this thread's mask now allows %d, with ", allowed);
+    write_quota(out, quota);
+    out.put(". A new strategy would follow");
+  }
+  out.put("\n");
+}
+
+void write_threads(Strategy& strategy, TextOut& out) {
+  const StrategyOrigin& origin = strategy.origin();
+  const int last = strategy.num_replicas() - 1;
+  out.put("threads: ");
+  if (origin.threads == DIST_THREADS_HOST) {
+    out.put("the host's own, which enter and leave; libdist has started none for replicas\n");
+  } else if (origin.threads == DIST_THREADS_LIBRARY) {
+    out.add("replicas 0-%d are library threads; dist_run()'s caller waits\n", last);
+  } else if (last == 0) {
+    out.put("replica 0 is dist_run()'s caller; there is no other\n");
+  } else if (last == 1) {
+    out.put("replica 0 is dist_run()'s caller, replica 1 a library thread\n");
+  } else {
+    out.add("replica 0 is dist_run()'s caller, replicas 1-%d are library threads\n", last);
+  }
+  out.put("placement: ");
+  if (origin.threads == DIST_THREADS_HOST) {
+    out.put("the host's affair\n");
+  } else if (origin.placement == DIST_PLACEMENT_CORES) {
+    out.put(
+        "each library thread on a core of its own as far as they go, neighbours near; the caller is never "
+        "moved\n");
+  } else if (strategy.group().crowded()) {
+    out.put("free: wherever the system puts the threads\n");
+  } else {
+    out.put(
+        "free: wherever the system puts the threads; a library thread that keeps meeting a peer on its own "
+        "CPU "
+        "moves to another\n");
+  }
+}
+
+void write_waiting(Strategy& strategy, TextOut& out) {
+  const WaitPolicy& policy = strategy.group().policy();
+  out.put("waiting: ");
+  if (policy.crowded) {
+    out.add(
+        "crowded, as there are more replicas than usable CPUs: a waiting replica gives its CPU away at once, "
+        "and "
+        "after %g us sleeps; %d work side by side\n",
+        static_cast<double>(policy.spin_ns) * 1e-3, policy.lanes);
+  } else {
+    out.add(
+        "a short spin, as there is a CPU for each replica; then looks between which it gives its CPU away, "
+        "for %g "
+        "us; then sleep\n",
+        static_cast<double>(policy.spin_ns) * 1e-3);
+  }
+  out.put(policy.asymmetric
+              ? "fences: none on the steady path, as the system can order all threads at once for the one "
+                "that sleeps\n"
+              : "fences: one at each arrival, as the system cannot order all threads at once\n");
+  out.put("deadline: ");
+  if (strategy.timeout_ns() < 0) {
+    out.put("none for a peer's arrival\n");
+  } else {
+    out.add("%g s for a peer's arrival, unless a call has its own\n",
+            static_cast<double>(strategy.timeout_ns()) * 1e-9);
+  }
+}
+
+// The thresholds are those that the code compares with.
+void write_algorithms(Strategy& strategy, TextOut& out) {
+  const std::size_t cache = last_level_cache_bytes();
+  const auto replicas = static_cast<std::size_t>(strategy.num_replicas());
+  if (strategy.group().crowded()) {
+    out.add(
+        "algorithm up to %s: the last replica to come does the work for all, as waking each would take "
+        "longer\n",
+        Size(kAloneBytes).text);
+    out.put("algorithm above: each replica takes blocks while there are any\n");
+  } else {
+    out.add(
+        "algorithm up to %s, all_reduce of one tensor: its bytes travel in the lines on which replicas "
+        "announce "
+        "themselves; each reduces all, and waits once\n",
+        Size(Line::kInlineBytes).text);
+    out.add("algorithm up to %s: each replica does an equal part of the work, into all outputs at once\n",
+            Size(kStaticBytes).text);
+    out.put("algorithm above: the same, and who is done takes blocks of the others' parts\n");
+  }
+  const StrategyOrigin& origin = strategy.origin();
+  const bool helped = origin.threads != DIST_THREADS_HOST;
+  out.add(
+      "asynchronous: up to %u collectives of a group under way, done by who comes last, %swho waits for "
+      "them\n",
+      Channel::kSlots, helped ? "oneTBB's workers and " : "and, as libdist starts no thread here, ");
+  out.add("stores: past the cache for results above %s that are not in place\n",
+          Size(Exchange::stream_bytes(replicas, cache)).text);
+  out.add("block: %s, after which a replica looks whether the group is in trouble\n",
+          Size(Exchange::kBlockUnits * kUnitBytes).text);
+  out.add("cache: %s of last level\n", Size(cache).text);
+  out.add("simd: %s, chosen for this CPU at run time; all targets give the same bits\n", kernel_targets()[0]);
+  out.put(
+      "numerics: ORDERED folds from left to right by replica id, whatever the algorithm; REPRODUCIBLE, by "
+      "choice, adds exactly and rounds once\n");
+}
+
+void write_groups(Strategy& strategy, TextOut& out) {
+  struct Shape {
+    int32_t number;
+    int size;
+  };
+  std::pmr::vector<Shape> shapes(&strategy.memory());
+  strategy.pool().groups().each([&](const Group& group) {
+    shapes.push_back({group.number(), group.size()});
+  });
+  out.add("groups: 0 of all %d replicas", strategy.num_replicas());
+  for (const Shape& shape : shapes) out.add(", %d of %d", shape.number, shape.size);
+  out.put("\n");
+}
+
+}  // namespace
+
+void explain(Strategy& strategy, TextOut& out) {
+  write_width(strategy, out);
+  write_threads(strategy, out);
+  write_waiting(strategy, out);
+  write_algorithms(strategy, out);
+  write_groups(strategy, out);
+  const FlightRecorder& recorder = strategy.recorder();
+  out.add("memory: %s held from the strategy's allocator, %s of it by the flight recorder\n",
+          Size(strategy.memory().held()).text, Size(recorder.bytes()).text);
+  out.add("recorder: the last %zu events of each replica, stamped by %s\n", Recorder::kEvents,
+          recorder.uses_counter() ? "the CPU's time counter"
+                                  : "the system's clock, as the CPU's counter is not steady");
+}
+
+}  // namespace dist

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/chrome_trace.hpp"
+
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+
+namespace dist {
+namespace {
+
+// The writer keeps its depth in memory of its allocator: here a buffer that is larger than it ever needs, so
+// that nothing is allocated.
+using Pool = rapidjson::MemoryPoolAllocator<>;
+using Json = rapidjson::Writer<TextOut, rapidjson::UTF8<>, rapidjson::UTF8<>, Pool>;
+constexpr std::size_t kDepth = 8;
+
+class ChromeTrace {
+ public:
+  ChromeTrace(const Snapshot& snapshot, TextOut& out)
+      : snapshot_(snapshot), out_(out), pool_(buffer_, sizeof buffer_), json_(out, &pool_, kDepth) {}
+
+  void write() {
+    json_.StartObject();
+    text("displayTimeUnit", "ns");
+    json_.Key("traceEvents");
+    json_.StartArray();
+    name("process_name", 0, "libdist");
+    for (int r = 0; r < snapshot_.num_replicas(); ++r) {
+      char label[32];
+      std::snprintf(label, sizeof label, "replica %d", r);
+      name("thread_name", r, label);
+    }
+    for (const Event& event : snapshot_.events()) {
+      if (event.members == 0) write_alone(event);
+    }
+    for (const Meeting& meeting : snapshot_.meetings()) {
+      for (const Event* event : meeting.events) write_member(*event, meeting);
+      write_arrow(meeting);
+    }
+    json_.EndArray();
+    json_.EndObject();
+    out_.Put('\n');
+  }
+
+ private:
+  void key(const char* name) { json_.Key(name); }
+  void text(const char* name, const char* value) {
+    key(name);
+    json_.String(value);
+  }
+  void number(const char* name, int64_t value) {
+    key(name);
+    json_.Int64(value);
+  }
+  // The format counts in microseconds.
+  void time(const char* name, int64_t ns) {
+    char digits[32];
+    const int length = std::snprintf(digits, sizeof digits, "%lld.%03lld", static_cast<long long>(ns / 1000),
+                                     static_cast<long long>(ns % 1000));
+    key(name);
+    json_.RawValue(digits, static_cast<std::size_t>(length), rapidjson::kNumberType);
+  }
+
+  void name(const char* what, int replica, const char* value) {
+    json_.StartObject();
+    text("ph", "M");
+    text("name", what);
+    number("pid", 0);
+    number("tid", replica);
+    key("args");
+    json_.StartObject();
+    text("name", value);
+    json_.EndObject();
+    json_.EndObject();
+  }
+
+  // An event's head; `phase` is the format's letter.
+  void begin(const char* phase, const char* category, const char* title, int replica, int64_t at_ns) {
+    json_.StartObject();
+    text("ph", phase);
+    text("cat", category);
+    text("name", title);
+    number("pid", 0);
+    number("tid", replica);
+    time("ts", at_ns);
+  }
+  // A slice: a whole one, or one that has only begun.
+  // Asynchronous ones overlap: they go to rows of their own.
+  void begin_slice(const char* category, const char* title, const Event& event) {
+    begin(event.asynchronous ? "b" : event.over ? "X" : "B", category, title, event.replica, event.begin_ns);
+    if (event.asynchronous) {
+      number("id", ++ids_);
+    } else if (event.over) {
+      time("dur", event.end_ns - event.begin_ns);
+    }
+    key("args");
+    json_.StartObject();
+    if (event.over) text("status", status_name(event.status));
+  }
+  void end_slice(const char* category, const char* title, const Event& event) {
+    json_.EndObject();
+    json_.EndObject();
+    if (!event.asynchronous || !event.over) return;
+    begin("e", category, title, event.replica, event.end_ns);
+    number("id", ids_);
+    json_.EndObject();
+  }
+
+  // The replica's function, or a call that came to no meeting.
+  void write_alone(const Event& event) {
+    const bool run = event.collective == DIST_COLLECTIVE_RETURN;
+    const char* title = run ? "run" : collective_name(event.collective);
+    const char* category = run ? title : "collective";
+    begin_slice(category, title, event);
+    if (run && event.run != 0) number("run", event.run);
+    end_slice(category, title, event);
+  }
+
+  void write_member(const Event& event, const Meeting& meeting) {
+    const char* title = collective_name(event.collective);
+    begin_slice("collective", title, event);
+    number("run", event.run);
+    number("sequence", event.sequence);
+    number("group", event.group);
+    if (event.op != 0) text("op", op_name(event.op));
+    if (event.dtype != 0) text("dtype", dtype_name(event.dtype));
+    number("bytes", static_cast<int64_t>(event.bytes));
+    if (event.tag[0] != '\0') {
+      char tag[kTagRoom];
+      to_utf8(event.tag, tag);
+      text("tag", tag);
+    }
+    if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);
+    if (meeting.complete()) {
+      number("last", meeting.last().replica);
+      number("late_ns", meeting.late_ns());
+    } else if (!event.over) {
+      write_absent(event, meeting);
+    }
+    end_slice("collective", title, event);
+    const bool waited = event.over && event.arrived_ns > event.begin_ns && event.members > 1;
+    if (waited && !event.asynchronous) write_wait(event);
+  }
+
+  // Whom a replica waits for at this moment.
+  void write_absent(const Event& event, const Meeting& meeting) {
+    number("missing", event.members - static_cast<int64_t>(meeting.events.size()));
+    // Which replicas another group has is not recorded.
+    if (event.group != 0) return;
+    key("waits_for");
+    json_.StartArray();
+    for (int r = 0; r < snapshot_.num_replicas(); ++r) {
+      const bool here = std::any_of(meeting.events.begin(), meeting.events.end(),
+                                    [&](const Event* e) { return e->replica == r; });
+      if (!here) json_.Int(r);
+    }
+    json_.EndArray();
+  }
+
+  void write_wait(const Event& event) {
+    begin("X", "wait", "wait", event.replica, event.begin_ns);
+    time("dur", event.arrived_ns - event.begin_ns);
+    json_.EndObject();
+  }
+
+  void write_arrow(const Meeting& meeting) {
+    if (!meeting.went_well() || meeting.events.size() < 2 || meeting.last().asynchronous) return;
+    ++ids_;
+    begin("s", "last", "last to come", meeting.last().replica, meeting.last().begin_ns);
+    number("id", ids_);
+    json_.EndObject();
+    // An arrow ends in the slice that its moment lies in, the first's own.
+    const Event& first = meeting.first();
+    begin("f", "last", "last to come", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
+    text("bp", "e");
+    number("id", ids_);
+    json_.EndObject();
+  }
+
+  const Snapshot& snapshot_;
+  TextOut& out_;
+  alignas(std::max_align_t) char buffer_[1024];
+  Pool pool_;
+  Json json_;
+  int64_t ids_ = 0;
+};
+
+}  // namespace
+
+void write_chrome_trace(const Snapshot& snapshot, TextOut& out) { ChromeTrace(snapshot, out).write(); }
+
+}  // namespace dist

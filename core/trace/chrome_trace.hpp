@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A snapshot in Chrome's trace-event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
+#pragma once
+
+#include "core/trace/snapshot.hpp"
+#include "core/trace/text.hpp"
+
+namespace dist {
+
+// One process, with a thread for each replica: a slice for each run and each collective in it, one in that
+// for the time until all had come, and an arrow from the last to come to the one that waited longest for it.
+// Times are the steady clock's.
+void write_chrome_trace(const Snapshot& snapshot, TextOut& out);
+
+}  // namespace dist

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A strategy's counters and gauges in Prometheus' text exposition format (version 0.0.4).
+#pragma once
+
+#include <cstddef>
+
+#include "core/trace/recorder.hpp"
+#include "core/trace/text.hpp"
+
+namespace dist {
+
+struct Gauges {
+  const char* strategy;  // label of every sample; NULL: none. Any bytes.
+  const char* version;   // of the library
+  const char* simd;
+  std::size_t memory_held;
+};
+
+void write_metrics(const FlightRecorder& recorder, const Gauges& gauges, TextOut& out);
+
+}  // namespace dist

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/recorder.hpp"
+
+#include <new>
+
+namespace dist {
+
+void Recorder::end_run(dist_status status) noexcept {
+  // The thread ended inside a merge function.
+  if (inside_) close(status);
+  const uint64_t end = now();
+  began_ = run_began_.load(std::memory_order_relaxed);
+  run_began_.store(0, std::memory_order_relaxed);
+  Arrival run;
+  run.collective = DIST_COLLECTIVE_RETURN;
+  write(run);
+  finish(next_ - 1, began_, end, status);
+  runs_.add(1);
+  run_ticks_.add(end - began_);
+  if (status != DIST_OK) of(run_errors_, status).add(1);
+}
+
+uint64_t Recorder::issue(const Arrival& arrival) noexcept {
+  began_ = now();
+  open(arrival);
+  return next_ - 1;
+}
+
+void Recorder::complete(uint64_t issued, dist_status status) noexcept {
+  if (status != DIST_OK) of(errors_, status).add(1);
+  // Many events later its slot is another's.
+  if (next_ - issued <= kEvents) {
+    const uint64_t end = now();
+    finish(issued, end, end, status);
+  }
+}
+
+bool Recorder::read(uint64_t index, Slot& out) const noexcept {
+  Slot& slot = slots_[index & (kEvents - 1)];
+  const auto load = [&](int word, std::memory_order order) {
+    return std::atomic_ref<uint64_t>(slot[word]).load(order);
+  };
+  const uint64_t version = load(kVersion, std::memory_order_acquire);
+  if (version != 4 * index + 2 && version != 4 * index + 4) return false;
+  out[kVersion] = version;
+  for (int word = kBegin; word < kTag; ++word) out[word] = load(word, std::memory_order_acquire);
+  const uint64_t tag_words = (out[kWhat] >> 32) & 0xFF;
+  for (std::size_t i = 0; i < kTagWords; ++i) {
+    // A tag that is not there was perhaps never written.
+    out[kTag + i] = i < tag_words ? load(static_cast<int>(kTag + i), std::memory_order_acquire) : 0;
+  }
+  // relaxed: the acquires above keep it behind them.
+  return load(kVersion, std::memory_order_relaxed) == version;
+}
+
+FlightRecorder::FlightRecorder(Memory& memory, int num_replicas)
+    : memory_(memory), size_(num_replicas), counter_(time_counter_is_steady()), first_(look(counter_)) {
+  const auto n = static_cast<std::size_t>(num_replicas);
+  recorders_ = static_cast<Recorder*>(memory_.allocate(n * sizeof(Recorder), alignof(Recorder)));
+  // Not touched here: each replica's pages come to life near it, as far as it uses them.
+  void* slots = memory_.try_allocate(n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
+  if (slots == nullptr) {
+    memory_.deallocate(recorders_, n * sizeof(Recorder), alignof(Recorder));
+    throw std::bad_alloc();
+  }
+  slots_ = static_cast<Recorder::Slot*>(slots);
+  for (std::size_t i = 0; i < n; ++i) new (&recorders_[i]) Recorder(slots_ + i * Recorder::kEvents, counter_);
+}
+
+FlightRecorder::~FlightRecorder() {
+  const auto n = static_cast<std::size_t>(size_);
+  memory_.free(slots_, n * Recorder::kEvents * sizeof(Recorder::Slot), alignof(Recorder));
+  memory_.free(recorders_, n * sizeof(Recorder), alignof(Recorder));
+}
+
+std::size_t FlightRecorder::bytes() const noexcept {
+  return static_cast<std::size_t>(size_) * (sizeof(Recorder) + Recorder::kEvents * sizeof(Recorder::Slot));
+}
+
+// The clock between two looks at the counter: of several tries the closest, as the system may take the CPU
+// away in any.
+FlightRecorder::Moment FlightRecorder::look(bool counter) noexcept {
+  if (!counter) {
+    const int64_t now = steady_now_ns();
+    return {static_cast<uint64_t>(now), now};
+  }
+  Moment best{};
+  uint64_t closest = UINT64_MAX;
+  for (int i = 0; i < 5; ++i) {
+    const uint64_t before = time_counter();
+    const int64_t ns = steady_now_ns();
+    const uint64_t apart = time_counter() - before;
+    if (apart >= closest) continue;
+    closest = apart;
+    best = {before + apart / 2, ns};
+  }
+  return best;
+}
+
+FlightRecorder::Scale::Scale(const FlightRecorder& recorder) noexcept
+    : first_ticks_(recorder.first_.ticks), first_ns_(recorder.first_.ns) {
+  const Moment now = look(recorder.counter_);
+  now_ns_ = now.ns;
+  ns_per_tick_ = now.ticks > first_ticks_ ? static_cast<double>(now_ns_ - first_ns_) /
+                                                static_cast<double>(now.ticks - first_ticks_)
+                                          : 1;
+}
+
+int64_t FlightRecorder::Scale::time_ns(uint64_t stamp) const noexcept {
+  return first_ns_ +
+         static_cast<int64_t>(static_cast<double>(static_cast<int64_t>(stamp - first_ticks_)) * ns_per_tick_);
+}
+
+uint64_t FlightRecorder::sum_ns(uint64_t ticks) const noexcept {
+  double scale = ns_per_tick_.load(std::memory_order_relaxed);
+  if (scale == 0) {
+    const double fresh = Scale(*this).ns_per_tick();
+    if (ns_per_tick_.compare_exchange_strong(scale, fresh, std::memory_order_relaxed)) scale = fresh;
+  }
+  return static_cast<uint64_t>(static_cast<double>(ticks) * scale);
+}
+
+}  // namespace dist

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorder: what one replica did last, and sums over all that it ever did.
+//
+// An event is a collective, or the replica's function. It is written when the replica comes (so that a trace
+// taken while all hang shows who waits where), and completed when it goes on. Slots are reused in turn.
+//
+// One thread writes at a time; any may read, at any time, without a lock. Each slot is a sequence lock: its
+// version is odd while the slot is written, and says which event is in it:
+//
+//     4 i + 1   event i is being written          4 i + 2   event i has begun
+//     4 i + 3   its end is being written          4 i + 4   event i is over
+//
+// Memory orders. A reader takes what lies between two looks at one version. Stores of the event are releases
+// and its loads acquires: who reads a word of a later writing then sees, at the second look, that writing's
+// odd version. A slot is never read before it was written: readers look at `count_` first.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/clock.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// What a replica comes for.
+struct Arrival {
+  int32_t collective = 0;
+  int32_t op = 0;
+  int32_t dtype = 0;
+  int32_t group = 0;
+  int32_t members = 0;        // of the group
+  uint32_t meeting = 0;       // the group's number for it, which it uses once
+  uint32_t sequence = 0;      // its number in the run
+  bool asynchronous = false;  // numbers of these are a series of their own
+  uint64_t bytes = 0;
+  const char* tag = "";  // at most DIST_MAX_TAG_BYTES with its end
+};
+
+// A sum that one thread adds to and any may read.
+class Sum {
+ public:
+  void add(uint64_t amount) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+inline constexpr int kCollectives = 16;  // DIST_COLLECTIVE_... are below
+inline constexpr int kStatuses = 16;     // so are statuses; others count as UNKNOWN
+
+class alignas(128) Recorder {
+ public:
+  static constexpr std::size_t kEvents = 1024;  // a power of two
+  static constexpr std::size_t kTagWords = DIST_MAX_TAG_BYTES / sizeof(uint64_t);
+
+  // An event's words: all but the tag in one cache line.
+  enum Word { kVersion, kBegin, kArrived, kEnd, kBytes, kWhat, kMeeting, kSequence, kTag, kWords = 16 };
+  using Slot = uint64_t[kWords];
+  static_assert(kTag + kTagWords <= kWords);
+
+  // `slots`: kEvents of them, of whatever contents. `counter`: whether the CPU's counter may be used.
+  Recorder(Slot* slots, bool counter) noexcept : slots_(slots), counter_(counter) {}
+
+  uint64_t now() const noexcept { return counter_ ? time_counter() : static_cast<uint64_t>(steady_now_ns()); }
+
+  // ---- The replica's side. Stamps are now() ----
+
+  void begin_run() noexcept {
+    ++run_;
+    run_began_.store(now(), std::memory_order_relaxed);
+  }
+  void end_run(dist_status status) noexcept;
+
+  // A blocking collective: begin(), open() where its arguments were found good, arrived() when all have come,
+  // close().
+  void begin(int32_t collective) noexcept {
+    arrival_ = collective;
+    began_ = now();
+    arrived_ = 0;
+    inside_ = true;
+    opened_ = false;
+  }
+  void open(const Arrival& arrival) noexcept;
+  // Without it, all had come when it was over.
+  void arrived() noexcept { arrived_ = now(); }
+  void close(dist_status status) noexcept;
+
+  // An asynchronous collective, while which others may come and go: issue(), complete().
+  uint64_t issue(const Arrival& arrival) noexcept;
+  void complete(uint64_t issued, dist_status status) noexcept;
+
+  // ---- Any thread's side ----
+
+  struct Kind {
+    Sum calls;
+    Sum bytes;
+  };
+  const Kind& kind(int collective) const noexcept { return kinds_[collective]; }
+  const Sum& waited() const noexcept { return waited_; }  // ticks
+  const Sum& runs() const noexcept { return runs_; }
+  const Sum& run_ticks() const noexcept { return run_ticks_; }
+  const Sum& errors(int status) const noexcept { return errors_[status]; }          // of collectives
+  const Sum& run_errors(int status) const noexcept { return run_errors_[status]; }  // of the function
+  // When the function that is running began; 0: none is.
+  uint64_t run_began() const noexcept { return run_began_.load(std::memory_order_relaxed); }
+
+  uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  // Copies event `index`. False: it is no longer there, or changes just now.
+  bool read(uint64_t index, Slot& out) const noexcept;
+
+ private:
+  static void put(uint64_t& word, uint64_t value) noexcept {
+    std::atomic_ref<uint64_t>(word).store(value, std::memory_order_release);
+  }
+  static Sum& of(Sum (&sums)[kStatuses], dist_status status) noexcept {
+    return sums[status > 0 && status < kStatuses ? status : DIST_UNKNOWN];
+  }
+  void write(const Arrival& arrival) noexcept;
+  void finish(uint64_t index, uint64_t arrived, uint64_t end, dist_status status) noexcept;
+
+  Slot* const slots_;
+  const bool counter_;
+  bool inside_ = false;  // a blocking collective
+  bool opened_ = false;
+  int32_t arrival_ = 0;
+  uint32_t run_ = 0;
+  uint64_t began_ = 0;
+  uint64_t arrived_ = 0;
+  uint64_t next_ = 0;  // the index of the next event
+  std::atomic<uint64_t> count_{0};
+  std::atomic<uint64_t> run_began_{0};
+  Sum waited_;
+  Sum runs_;
+  Sum run_ticks_;
+  Kind kinds_[kCollectives];
+  Sum errors_[kStatuses];
+  Sum run_errors_[kStatuses];
+};
+
+// The recorders of a strategy's replicas, and what their stamps mean.
+class FlightRecorder {
+ public:
+  // Throws std::bad_alloc.
+  FlightRecorder(Memory& memory, int num_replicas);
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  int size() const noexcept { return size_; }
+  Recorder& operator[](int replica) noexcept { return recorders_[replica]; }
+  const Recorder& operator[](int replica) const noexcept { return recorders_[replica]; }
+  bool uses_counter() const noexcept { return counter_; }
+  std::size_t bytes() const noexcept;
+  // A sum of ticks in nanoseconds: at the first reading's scale, so that a sum never goes back.
+  uint64_t sum_ns(uint64_t ticks) const noexcept;
+
+  // Stamps as nanoseconds of the steady clock: two moments at which both were read span a line. Every stamp
+  // lies between the two, so that its error is what lay between the two readings of one moment.
+  class Scale {
+   public:
+    explicit Scale(const FlightRecorder& recorder) noexcept;
+    int64_t time_ns(uint64_t stamp) const noexcept;
+    int64_t now_ns() const noexcept { return now_ns_; }
+    double ns_per_tick() const noexcept { return ns_per_tick_; }
+
+   private:
+    uint64_t first_ticks_;
+    int64_t first_ns_;
+    int64_t now_ns_;
+    double ns_per_tick_;
+  };
+
+ private:
+  // One moment by both.
+  struct Moment {
+    uint64_t ticks;
+    int64_t ns;
+  };
+  static Moment look(bool counter) noexcept;
+
+  Memory& memory_;
+  const int size_;
+  const bool counter_;
+  const Moment first_;
+  mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read
+  Recorder* recorders_;
+  Recorder::Slot* slots_;
+};
+
+// ---- The hot path
+// -------------------------------------------------------------------------------------------
+
+inline void Recorder::write(const Arrival& arrival) noexcept {
+  const uint64_t index = next_++;
+  Slot& slot = slots_[index & (kEvents - 1)];
+  std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 1, std::memory_order_relaxed);
+  put(slot[kBegin], began_);
+  put(slot[kArrived], 0);
+  put(slot[kEnd], 0);
+  put(slot[kBytes], arrival.bytes);
+  uint64_t tag_words = 0;
+  if (arrival.tag[0] != '\0') [[unlikely]] {
+    const char* end = arrival.tag;
+    for (bool more = true; more; ++tag_words) {
+      char word[sizeof(uint64_t)] = {};
+      std::size_t i = 0;
+      while (i < sizeof word && *end != '\0') word[i++] = *end++;
+      put(slot[kTag + tag_words], __builtin_bit_cast(uint64_t, word));
+      more = *end != '\0' && tag_words + 1 < kTagWords;
+    }
+  }
+  put(slot[kWhat], static_cast<uint64_t>(arrival.collective) | static_cast<uint64_t>(arrival.op) << 8 |
+                       static_cast<uint64_t>(arrival.dtype) << 16 | tag_words << 32 |
+                       static_cast<uint64_t>(arrival.asynchronous) << 40 |
+                       static_cast<uint64_t>(arrival.members) << 48);
+  put(slot[kMeeting], static_cast<uint32_t>(arrival.group) | static_cast<uint64_t>(arrival.meeting) << 32);
+  put(slot[kSequence], arrival.sequence | static_cast<uint64_t>(run_) << 32);
+  put(slot[kVersion], 4 * index + 2);
+  count_.store(next_, std::memory_order_release);
+}
+
+inline void Recorder::open(const Arrival& arrival) noexcept {
+  opened_ = true;
+  write(arrival);
+  Kind& kind = kinds_[arrival.collective & (kCollectives - 1)];
+  kind.calls.add(1);
+  kind.bytes.add(arrival.bytes);
+}
+
+inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dist_status status) noexcept {
+  Slot& slot = slots_[index & (kEvents - 1)];
+  std::atomic_ref<uint64_t>(slot[kVersion]).store(4 * index + 3, std::memory_order_relaxed);
+  put(slot[kArrived], arrived);
+  put(slot[kEnd], end);
+  if (status != DIST_OK) [[unlikely]]
+    put(slot[kWhat], slot[kWhat] | static_cast<uint64_t>(status & 0xFF) << 24);
+  put(slot[kVersion], 4 * index + 4);
+}
+
+inline void Recorder::close(dist_status status) noexcept {
+  const uint64_t end = now();
+  const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
+  // Its arguments were refused, or the group was in trouble already: it came to no meeting.
+  if (!opened_) [[unlikely]] {
+    Arrival refused;
+    refused.collective = arrival_;
+    write(refused);
+  }
+  inside_ = false;
+  finish(next_ - 1, arrived, end, status);
+  waited_.add(arrived - began_);
+  if (status != DIST_OK) [[unlikely]]
+    of(errors_, status).add(1);
+}
+
+}  // namespace dist

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/snapshot.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace dist {
+namespace {
+
+Event decode(const Recorder::Slot& slot, int replica, const FlightRecorder::Scale& scale) noexcept {
+  const uint64_t what = slot[Recorder::kWhat];
+  const auto byte = [&](int shift) { return static_cast<int32_t>((what >> shift) & 0xFF); };
+  Event event{};
+  event.replica = replica;
+  event.collective = byte(0);
+  event.op = byte(8);
+  event.dtype = byte(16);
+  event.status = byte(24);
+  event.asynchronous = ((what >> 40) & 1) != 0;
+  event.members = static_cast<int32_t>(what >> 48);
+  event.group = static_cast<int32_t>(static_cast<uint32_t>(slot[Recorder::kMeeting]));
+  event.meeting = static_cast<uint32_t>(slot[Recorder::kMeeting] >> 32);
+  event.sequence = static_cast<uint32_t>(slot[Recorder::kSequence]);
+  event.run = static_cast<uint32_t>(slot[Recorder::kSequence] >> 32);
+  event.bytes = slot[Recorder::kBytes];
+  event.over = slot[Recorder::kEnd] != 0;
+  event.begin_ns = scale.time_ns(slot[Recorder::kBegin]);
+  // One that began while the others were read is as old as nothing.
+  const int64_t now_ns = std::max(event.begin_ns, scale.now_ns());
+  event.arrived_ns = event.over ? scale.time_ns(slot[Recorder::kArrived]) : now_ns;
+  event.end_ns = event.over ? scale.time_ns(slot[Recorder::kEnd]) : now_ns;
+  std::memcpy(event.tag, &slot[Recorder::kTag], sizeof event.tag);
+  event.tag[sizeof event.tag - 1] = '\0';
+  return event;
+}
+
+auto meeting_of(const Event* event) noexcept {
+  return std::tie(event->group, event->asynchronous, event->meeting);
+}
+
+}  // namespace
+
+bool Meeting::went_well() const noexcept {
+  return complete() && std::all_of(events.begin(), events.end(),
+                                   [](const Event* e) { return e->over && e->status == DIST_OK; });
+}
+
+Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
+    : num_replicas_(recorder.size()), events_(&memory), by_meeting_(&memory), meetings_(&memory) {
+  std::size_t most = 0;
+  for (int r = 0; r < num_replicas_; ++r) {
+    most += std::min<std::size_t>(recorder[r].count() + 1, Recorder::kEvents + 1);
+  }
+  events_.reserve(most);
+  // One for all, so that the stamps of different replicas can be compared to the nanosecond.
+  const FlightRecorder::Scale scale(recorder);
+  now_ns_ = scale.now_ns();
+  for (int r = 0; r < num_replicas_; ++r) read(recorder[r], r, scale);
+  join();
+}
+
+void Snapshot::read(const Recorder& recorder, int replica, const FlightRecorder::Scale& scale) {
+  const uint64_t run_began = recorder.run_began();
+  const uint64_t end = recorder.count();
+  for (uint64_t index = end > Recorder::kEvents ? end - Recorder::kEvents : 0; index < end; ++index) {
+    Recorder::Slot slot;
+    if (recorder.read(index, slot)) events_.push_back(decode(slot, replica, scale));
+  }
+  // If the function has ended meanwhile, its event may be there already.
+  if (run_began == 0 || recorder.run_began() != run_began) return;
+  Event running{};
+  running.replica = replica;
+  running.collective = DIST_COLLECTIVE_RETURN;
+  running.begin_ns = scale.time_ns(run_began);
+  running.arrived_ns = running.end_ns = std::max(running.begin_ns, scale.now_ns());
+  events_.push_back(running);
+}
+
+void Snapshot::join() {
+  by_meeting_.reserve(events_.size());
+  for (const Event& event : events_) {
+    if (event.members != 0) by_meeting_.push_back(&event);
+  }
+  std::sort(by_meeting_.begin(), by_meeting_.end(), [](const Event* a, const Event* b) {
+    if (meeting_of(a) != meeting_of(b)) return meeting_of(a) < meeting_of(b);
+    return std::tie(a->begin_ns, a->replica) < std::tie(b->begin_ns, b->replica);
+  });
+  for (auto at = by_meeting_.begin(); at != by_meeting_.end();) {
+    const auto next =
+        std::find_if(at, by_meeting_.end(), [&](const Event* e) { return meeting_of(e) != meeting_of(*at); });
+    meetings_.push_back({{&*at, static_cast<std::size_t>(next - at)}});
+    at = next;
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshot: the events that a strategy's recorders hold at one moment, and the meetings that they make.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/trace/recorder.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+struct Event {
+  int32_t replica;
+  int32_t collective;  // DIST_COLLECTIVE_RETURN: the replica's function
+  int32_t op;
+  int32_t dtype;
+  int32_t group;
+  int32_t members;  // of the group; 0: it came to no meeting
+  uint32_t meeting;
+  uint32_t sequence;  // in the run, from 1
+  uint32_t run;       // from 1
+  dist_status status;
+  bool asynchronous;
+  bool over;  // else it has begun only: arrived_ns and end_ns are the snapshot's moment
+  uint64_t bytes;
+  int64_t begin_ns;
+  int64_t arrived_ns;  // when all had come
+  int64_t end_ns;
+  char tag[DIST_MAX_TAG_BYTES];
+};
+
+// One collective of one group, with those of its members' events that are still there: in order of coming.
+struct Meeting {
+  std::span<const Event* const> events;
+
+  bool complete() const noexcept { return events.size() == static_cast<std::size_t>(events[0]->members); }
+  // All came, and for all it ended well.
+  bool went_well() const noexcept;
+  const Event& first() const noexcept { return *events.front(); }
+  const Event& last() const noexcept { return *events.back(); }
+  // How long all the others waited for the last one alone.
+  int64_t late_ns() const noexcept {
+    return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
+  }
+};
+
+class Snapshot {
+ public:
+  // Throws std::bad_alloc.
+  Snapshot(const FlightRecorder& recorder, Memory& memory);
+
+  int num_replicas() const noexcept { return num_replicas_; }
+  int64_t now_ns() const noexcept { return now_ns_; }
+  // By replica, then in order of time.
+  std::span<const Event> events() const noexcept { return events_; }
+  // In no special order.
+  std::span<const Meeting> meetings() const noexcept { return meetings_; }
+
+ private:
+  void read(const Recorder& recorder, int replica, const FlightRecorder::Scale& scale);
+  void join();
+
+  const int num_replicas_;
+  int64_t now_ns_ = 0;
+  std::pmr::vector<Event> events_;
+  std::pmr::vector<const Event*> by_meeting_;
+  std::pmr::vector<Meeting> meetings_;
+};
+
+}  // namespace dist

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/stragglers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace dist {
+namespace {
+
+// Of one kind: how to order by it. Tags are bytes up to their end.
+int compare_kind(const Straggler& a, const Straggler& b) noexcept {
+  if (const int tags = std::strcmp(a.tag, b.tag); tags != 0) return tags;
+  const auto rest = [](const Straggler& s) { return std::tie(s.collective, s.group); };
+  return rest(a) < rest(b) ? -1 : rest(b) < rest(a) ? 1 : 0;
+}
+
+}  // namespace
+
+std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory) {
+  std::pmr::vector<Straggler> rows(&memory);
+  rows.reserve(snapshot.meetings().size());
+  for (const Meeting& meeting : snapshot.meetings()) {
+    if (!meeting.went_well() || meeting.events.size() < 2) continue;
+    const Event& last = meeting.last();
+    Straggler row{"", last.collective, last.group, last.replica, 1, 1, meeting.late_ns(), meeting.late_ns()};
+    std::memcpy(row.tag, last.tag, sizeof row.tag);
+    rows.push_back(row);
+  }
+  std::sort(rows.begin(), rows.end(), [](const Straggler& a, const Straggler& b) {
+    const int kinds = compare_kind(a, b);
+    return kinds != 0 ? kinds < 0 : a.replica < b.replica;
+  });
+  // Rows of one kind and replica become one; then all of a kind learn how many meetings it had.
+  auto end = rows.begin();
+  for (auto at = rows.begin(); at != rows.end();) {
+    const auto kind = end;
+    int64_t meetings = 0;
+    const Straggler first = *at;
+    for (; at != rows.end() && compare_kind(first, *at) == 0; ++at) {
+      ++meetings;
+      if (end != kind && end[-1].replica == at->replica) {
+        ++end[-1].times_last;
+        end[-1].late_ns += at->late_ns;
+        end[-1].max_late_ns = std::max(end[-1].max_late_ns, at->max_late_ns);
+      } else {
+        *end++ = *at;
+      }
+    }
+    std::for_each(kind, end, [&](Straggler& row) { row.meetings = meetings; });
+  }
+  rows.erase(end, rows.end());
+  std::sort(rows.begin(), rows.end(), [](const Straggler& a, const Straggler& b) {
+    if (a.times_last != b.times_last) return a.times_last > b.times_last;
+    if (a.late_ns != b.late_ns) return a.late_ns > b.late_ns;
+    const int kinds = compare_kind(a, b);
+    return kinds != 0 ? kinds < 0 : a.replica < b.replica;
+  });
+  return rows;
+}
+
+}  // namespace dist

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that goes out in pieces to the host's callback.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dist/types.h"
+
+namespace dist {
+
+// Where the host wants it.
+using TextFn = void (*)(const char* text, std::size_t size_bytes, void* user_data);
+
+// Gathers text and hands it on in pieces. Also an output stream as RapidJSON has them. What is in it when it
+// ends without flush() is lost: an error may unwind it, and then the host's function must not be called.
+class TextOut {
+ public:
+  using Ch = char;
+
+  TextOut(TextFn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
+  TextOut(const TextOut&) = delete;
+  TextOut& operator=(const TextOut&) = delete;
+
+  void Put(char c) {  // NOLINT(readability-identifier-naming): RapidJSON's name
+    if (used_ == sizeof buffer_) flush();
+    buffer_[used_++] = c;
+  }
+  void Flush() {}  // NOLINT(readability-identifier-naming): RapidJSON's name, at the end of every value
+  void put(const char* text);
+  [[gnu::format(printf, 2, 3)]] void add(const char* format, ...);
+  void flush();
+
+ private:
+  TextFn fn_;
+  void* user_data_;
+  std::size_t used_ = 0;
+  char buffer_[4096];
+};
+
+// Any bytes as UTF-8: what is none becomes U+FFFD. `out` holds three times as many bytes as `text`, and the
+// end. Returns how many without the end.
+std::size_t to_utf8(const char* text, char* out) noexcept;
+
+// Room for a tag that to_utf8() gives.
+inline constexpr std::size_t kTagRoom = std::size_t{3} * DIST_MAX_TAG_BYTES + 1;
+
+}  // namespace dist

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One collective on tensors with everything that its members bring, a way to call it, and the equations of
+ * dist.h as plain loops that say what it must give.
+ */
+#ifndef TESTS_ABI_EXCHANGE_H
+#define TESTS_ABI_EXCHANGE_H
+
+#include "common.h"
+
+#include "exact_sum.h"
+#include "fold.h"
+#include "view.h"
+
+enum { MEMBERS = 8, TENSORS = 3, LISTS = 3 };
+
+typedef struct exchange {
+  int32_t collective; /* DIST_COLLECTIVE_... */
+  dist_reduce_op op;
+  int32_t root, kind, numerics, axis, members;
+  size_t n;
+  size_t contributions[MEMBERS]; /* 0 on all: one */
+  int weighted;
+  double weights[MEMBERS][LISTS];
+  int has_splits[MEMBERS];
+  int64_t splits[MEMBERS][MEMBERS];
+  int32_t destination[MEMBERS], source[MEMBERS];
+  view in[MEMBERS][LISTS * TENSORS], out[MEMBERS][TENSORS];
+  int same_list[MEMBERS]; /* pass `in` for `out` too */
+  const dist_group *group;
+  const char *tag;
+  dist_status statuses[MEMBERS];
+  report reports[MEMBERS];
+} exchange;
+
+static inline size_t lists_of(const exchange *e, int32_t p) {
+  return e->contributions[p] == 0 ? 1 : e->contributions[p];
+}
+static inline int reduces(int32_t collective) {
+  return collective == DIST_COLLECTIVE_ALL_REDUCE || collective == DIST_COLLECTIVE_REDUCE ||
+         collective == DIST_COLLECTIVE_REDUCE_SCATTER || collective == DIST_COLLECTIVE_SCAN;
+}
+static inline int gives(const exchange *e, int32_t p) {
+  const int from_root =
+      e->collective == DIST_COLLECTIVE_BROADCAST || e->collective == DIST_COLLECTIVE_SCATTER;
+  return !from_root || p == e->root;
+}
+static inline int gets(const exchange *e, int32_t r) {
+  const int to_root = e->collective == DIST_COLLECTIVE_REDUCE || e->collective == DIST_COLLECTIVE_GATHER;
+  return !to_root || r == e->root;
+}
+
+/* The host's operator: neither commutative nor associative, on the bytes of any dtype. */
+static inline void twist(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data) {
+  unsigned char *a = acc;
+  const unsigned char *b = in;
+  const unsigned char factor = *(const unsigned char *)user_data;
+  for (size_t i = 0; i < count * size_of(dtype); i++) a[i] = (unsigned char)(a[i] * factor - (b[i] ^ 0x5A));
+}
+
+static inline dist_status call_exchange(dist_replica *replica, exchange *e, int32_t me) {
+  static unsigned char factor = 31;
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.tag = e->tag;
+  options.group = e->group;
+  options.numerics = e->numerics;
+  options.axis = e->axis;
+  options.contributions = e->contributions[me];
+  options.weights = e->weighted ? e->weights[me] : NULL;
+  options.splits = e->has_splits[me] ? e->splits[me] : NULL;
+  if (e->op == DIST_REDUCE_USER) options.reduce_fn = twist, options.reduce_user_data = &factor;
+  dist_tensor in_list[LISTS * TENSORS], out_list[TENSORS];
+  for (size_t t = 0; t < lists_of(e, me) * e->n; t++) in_list[t] = e->in[me][t].tensor;
+  for (size_t t = 0; t < e->n; t++) out_list[t] = e->out[me][t].tensor;
+  dist_tensor *in = gives(e, me) ? in_list : NULL;
+  dist_tensor *out = !gets(e, me) ? NULL : e->same_list[me] ? in_list : out_list;
+  switch (e->collective) {
+    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, e->op, in, out, e->n, &options);
+    case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(replica, e->op, e->root, in, out, e->n, &options);
+    case DIST_COLLECTIVE_REDUCE_SCATTER: return dist_reduce_scatter(replica, e->op, in, out, e->n, &options);
+    case DIST_COLLECTIVE_SCAN: return dist_scan(replica, e->op, e->kind, in, out, e->n, &options);
+    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica, e->root, in, out, e->n, &options);
+    case DIST_COLLECTIVE_SCATTER: return dist_scatter_from_root(replica, e->root, in, out, e->n, &options);
+    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica, in, out, e->n, &options);
+    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(replica, e->root, in, out, e->n, &options);
+    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, in, out, e->n, &options);
+    case DIST_COLLECTIVE_PERMUTE:
+      return dist_permute(replica, e->destination[me], e->source[me], in, out, e->n, &options);
+    default: return dist_barrier(replica, &options);
+  }
+}
+
+/* A replica function for one exchange of all replicas, or of e->group. */
+static inline dist_status do_exchange(dist_replica *replica, void *user_data) {
+  exchange *e = user_data;
+  const int32_t id = dist_replica_id(replica);
+  const int32_t me = e->group == NULL ? id : dist_group_rank(e->group, id);
+  if (me < 0) return DIST_OK;
+  e->statuses[me] = call_exchange(replica, e, me);
+  read_report(&e->reports[me]);
+  return e->statuses[me];
+}
+
+/* ---- The oracle ---- */
+
+static inline int32_t axis_of(const exchange *e, const view *v) {
+  return e->axis < 0 ? e->axis + v->tensor.ndim : e->axis;
+}
+
+/* The element of `to` that has the coordinates of element `i` of `from`, `shift` further along the axis. */
+static inline int64_t shifted(const view *from, int64_t i, const view *to, int32_t axis, int64_t shift) {
+  int64_t index = 0, step = 1;
+  for (int32_t d = from->tensor.ndim - 1; d >= 0; d--) {
+    index += (i % from->shape[d] + (d == axis ? shift : 0)) * step;
+    i /= from->shape[d];
+    step *= to->shape[d];
+  }
+  return index;
+}
+static inline int64_t along_axis(const view *v, int64_t i, int32_t axis) {
+  for (int32_t d = v->tensor.ndim - 1; d > axis; d--) i /= v->shape[d];
+  return i % v->shape[axis];
+}
+
+static inline void identity_of(dist_reduce_op op, dist_dtype dtype, void *out) {
+  static const uint16_t halves[2][4] = {{0, 0x3C00, 0x7C00, 0xFC00}, {0, 0x3F80, 0x7F80, 0xFF80}};
+  static const float floats[4] = {0.0f, 1.0f, INFINITY, -INFINITY};
+  static const double doubles[4] = {0.0, 1.0, INFINITY, -INFINITY};
+  const int which = op == DIST_REDUCE_PROD ? 1 : op == DIST_REDUCE_MIN ? 2 : op == DIST_REDUCE_MAX ? 3 : 0;
+  const size_t size = size_of(dtype);
+  memset(out, 0, size);
+  switch (dtype) {
+    case DIST_F16:
+    case DIST_BF16: memcpy(out, &halves[dtype == DIST_BF16][which], size); break;
+    case DIST_F32: memcpy(out, &floats[which], size); break;
+    case DIST_F64: memcpy(out, &doubles[which], size); break;
+    case DIST_COMPLEX64: memcpy(out, &floats[which], sizeof(float)); break;
+    case DIST_BOOL: *(unsigned char *)out = which == 2; break;
+    default: {
+      const int is_signed = dtype % 2 == 1; /* I8, U8, I16, ... */
+      if (which == 1) *(unsigned char *)out = 1;
+      if (which == 2) memset(out, 0xFF, size);
+      if (which == 2 && is_signed) ((unsigned char *)out)[size - 1] = 0x7F;
+      if (which == 3 && is_signed) ((unsigned char *)out)[size - 1] = 0x80;
+    }
+  }
+}
+
+static inline double number_of(dist_dtype dtype, const void *at) {
+  switch (dtype) {
+    case DIST_F16:
+    case DIST_BF16: return (double)load_half(dtype, at);
+    case DIST_F32: return (double)*(const float *)at;
+    case DIST_F64: return *(const double *)at;
+    case DIST_U64: return (double)*(const uint64_t *)at;
+    default: return (double)load_integer(dtype, at);
+  }
+}
+
+/* (sum of w x) / (sum of w), every step rounded in the accumulator: f64 of f64 and wide integers, else f32.
+ */
+static inline void weighted_element(dist_dtype dtype, const void *const *in, const double *weights, size_t n,
+                                    void *out) {
+  const int lanes = dtype == DIST_COMPLEX64 ? 2 : 1;
+  if (dtype_of_result(DIST_REDUCE_MEAN, dtype) == DIST_F64) {
+    double sum = 0, total = 0;
+    for (size_t s = 0; s < n; s++) {
+      const double product = weights[s] * number_of(dtype, in[s]);
+      sum = s == 0 ? product : sum + product;
+      total += weights[s];
+    }
+    sum /= total;
+    memcpy(out, &sum, sizeof sum);
+    return;
+  }
+  for (int lane = 0; lane < lanes; lane++) {
+    float sum = 0, total = 0;
+    for (size_t s = 0; s < n; s++) {
+      const float x = lanes == 2 ? ((const float *)in[s])[lane] : (float)number_of(dtype, in[s]);
+      const float product = (float)weights[s] * x;
+      sum = s == 0 ? product : sum + product;
+      total += (float)weights[s];
+    }
+    sum /= total;
+    const uint16_t half = dtype == DIST_F16 ? to_f16(sum) : to_bf16(sum);
+    if (dtype == DIST_F16 || dtype == DIST_BF16)
+      memcpy(out, &half, sizeof half);
+    else
+      memcpy((float *)out + lane, &sum, sizeof sum);
+  }
+}
+
+/* Element `i` of the fold of the first `members` members' tensors t. */
+static inline void folded(const exchange *e, int32_t members, size_t t, int64_t i, void *out) {
+  static const void *sources[MEMBERS * LISTS];
+  double weights[MEMBERS * LISTS];
+  size_t n = 0;
+  const dist_dtype dtype = e->in[0][t].tensor.dtype;
+  const size_t size = size_of(dtype);
+  for (int32_t p = 0; p < members; p++) {
+    for (size_t j = 0; j < lists_of(e, p); j++, n++) {
+      sources[n] = e->in[p][j * e->n + t].saved + (size_t)i * size;
+      weights[n] = e->weights[p][j];
+    }
+  }
+  if (e->op == DIST_REDUCE_USER) {
+    unsigned char factor = 31;
+    memcpy(out, sources[0], size);
+    for (size_t s = 1; s < n; s++) twist(out, sources[s], 1, dtype, &factor);
+  } else if (e->numerics == DIST_NUMERICS_REPRODUCIBLE) {
+    exact_element(e->op, dtype, sources, e->weighted ? weights : NULL, n, out);
+  } else if (e->weighted) {
+    weighted_element(dtype, sources, weights, n, out);
+  } else {
+    fold_element(e->op, dtype, sources, n, 0, out);
+  }
+}
+
+static inline int64_t split_of(const exchange *e, int32_t p, int32_t r, size_t t) {
+  const view *in = &e->in[p][t];
+  return e->has_splits[p] ? e->splits[p][r] : in->shape[axis_of(e, in)] / e->members;
+}
+
+/* Element `i` of member r's output t; 0: it is not written. */
+static inline int expected_element(const exchange *e, int32_t r, size_t t, int64_t i, void *out) {
+  const view *to = &e->out[r][t];
+  const int32_t axis = axis_of(e, to);
+  const size_t size = size_of(to->tensor.dtype);
+  int64_t before = 0;
+  switch (e->collective) {
+    case DIST_COLLECTIVE_ALL_REDUCE:
+    case DIST_COLLECTIVE_REDUCE: folded(e, e->members, t, i, out); return 1;
+    case DIST_COLLECTIVE_SCAN: {
+      const int32_t members = r + (e->kind == DIST_SCAN_INCLUSIVE);
+      if (members > 0)
+        folded(e, members, t, i, out);
+      else if (e->op != DIST_REDUCE_USER)
+        identity_of(e->op, to->tensor.dtype, out);
+      return members > 0 || e->op != DIST_REDUCE_USER;
+    }
+    case DIST_COLLECTIVE_REDUCE_SCATTER:
+      for (int32_t q = 0; q < r; q++) before += e->out[q][t].shape[axis];
+      folded(e, e->members, t, shifted(to, i, &e->in[0][t], axis, before), out);
+      return 1;
+    case DIST_COLLECTIVE_BROADCAST: memcpy(out, e->in[e->root][t].saved + (size_t)i * size, size); return 1;
+    case DIST_COLLECTIVE_SCATTER: {
+      const view *whole = &e->in[e->root][t];
+      for (int32_t q = 0; q < r; q++) before += e->out[q][t].shape[axis];
+      memcpy(out, whole->saved + (size_t)shifted(to, i, whole, axis, before) * size, size);
+      return 1;
+    }
+    case DIST_COLLECTIVE_PERMUTE:
+      memset(out, 0, size);
+      if (e->source[r] >= 0) memcpy(out, e->in[e->source[r]][t].saved + (size_t)i * size, size);
+      return 1;
+    default: { /* gathers: whose part holds it, and where in that member's tensor the part begins */
+      const int all_to_all = e->collective == DIST_COLLECTIVE_ALL_TO_ALL;
+      int64_t place = along_axis(to, i, axis);
+      for (int32_t p = 0;; p++) {
+        const view *in = &e->in[p][t];
+        const int64_t part = all_to_all ? split_of(e, p, r, t) : in->shape[axis];
+        if (place >= before + part) {
+          before += part;
+          continue;
+        }
+        int64_t begin = 0;
+        for (int32_t q = 0; all_to_all && q < r; q++) begin += split_of(e, p, q, t);
+        memcpy(out, in->saved + (size_t)shifted(to, i, in, axis, begin - before) * size, size);
+        return 1;
+      }
+    }
+  }
+}
+
+/* Looks at all that the exchange has written. NULL: all is right; else what is not, in `text`. */
+static inline const char *find_wrong(const exchange *e, char *text, size_t room) {
+  if (e->collective == DIST_COLLECTIVE_BARRIER) return NULL;
+  for (int32_t r = 0; r < e->members; r++) {
+    for (size_t t = 0; gets(e, r) && t < e->n; t++) {
+      const view *to = e->same_list[r] ? &e->in[r][t] : &e->out[r][t];
+      const dist_dtype dtype = to->tensor.dtype;
+      for (int64_t i = 0; i < elements_in(to); i++) {
+        unsigned char expected[16];
+        if (!expected_element(e, r, t, i, expected)) {
+          if (to->saved == NULL)
+            memset(expected, UNTOUCHED, sizeof expected);
+          else
+            memcpy(expected, to->saved + (size_t)i * size_of(dtype), size_of(dtype));
+        }
+        const int same = e->op == DIST_REDUCE_USER || !reduces(e->collective)
+                             ? memcmp(at(to, i), expected, size_of(dtype)) == 0
+                             : same_element(dtype, at(to, i), expected);
+        if (same) continue;
+        snprintf(
+            text, room,
+            "collective %d, op %d, dtype %d, %d members, axis %d, root %d: element %lld of tensor %zu of "
+            "member %d is wrong",
+            (int)e->collective, (int)e->op, (int)e->in[gives(e, r) ? r : e->root][t].tensor.dtype,
+            (int)e->members, (int)e->axis, (int)e->root, (long long)i, t, (int)r);
+        return text;
+      }
+      if (!gaps_untouched(to)) {
+        snprintf(text, room, "collective %d: tensor %zu of member %d: memory between elements was written",
+                 (int)e->collective, t, (int)r);
+        return text;
+      }
+    }
+  }
+  return NULL;
+}
+
+static inline void free_exchange(exchange *e) {
+  for (int32_t r = 0; r < MEMBERS; r++) {
+    for (size_t t = 0; t < LISTS * TENSORS; t++) free_view(&e->in[r][t]);
+    for (size_t t = 0; t < TENSORS; t++) free_view(&e->out[r][t]);
+  }
+}
+
+/* Runs it on all replicas of a strategy, looks at it, and frees what it made. */
+static inline void check_exchange(dist_strategy *strategy, int32_t threads, exchange *e) {
+  report error;
+  char text[256];
+  if (run_on(threads, strategy, do_exchange, e, &error) != DIST_OK)
+    fail_msg("collective %d: %s", (int)e->collective, error.message);
+  if (find_wrong(e, text, sizeof text) != NULL) fail_msg("%s", text);
+  free_exchange(e);
+}
+
+#endif

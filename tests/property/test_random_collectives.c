@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random programs of every collective on 1 to 8 replicas, over dtypes, shapes, layouts, axes, groups,
+ * contributions, weights and numerics, against the equations of dist.h as plain loops (tests/abi/exchange.h).
+ *
+ * A program is its seed. DIST_TEST_SEED repeats one, DIST_TEST_PROGRAMS says how many.
+ */
+#include "tests/abi/recipe.h"
+
+enum { STEPS = 12, GROUPS = 4 };
+
+typedef struct program {
+  exchange steps[STEPS];
+} program;
+
+static const int32_t collectives[] = {
+    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST,      DIST_COLLECTIVE_REDUCE,
+    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_ALL_GATHER,
+    DIST_COLLECTIVE_SCATTER,    DIST_COLLECTIVE_ALL_TO_ALL,     DIST_COLLECTIVE_SCAN,
+    DIST_COLLECTIVE_PERMUTE,    DIST_COLLECTIVE_BARRIER};
+
+static dist_status play(dist_replica* replica, void* user_data) {
+  program* p = user_data;
+  dist_status status = DIST_OK;
+  for (int k = 0; status == DIST_OK && k < STEPS; k++) status = do_exchange(replica, &p->steps[k]);
+  return status;
+}
+
+static int one_in(uint64_t* seed, uint64_t n) { return draw_of(seed, n) == 0; }
+
+/* What belongs to reductions: an operator that all dtypes have, contributions, weights, numerics. */
+static void draw_reduction(recipe* given, uint64_t* seed) {
+  given->op = (dist_reduce_op)(1 + draw_of(seed, 6));
+  const int scan = given->collective == DIST_COLLECTIVE_SCAN;
+  if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
+  int real = 1;
+  for (size_t t = 0; t < given->n; t++) {
+    if (given->op != DIST_REDUCE_USER && !allowed(given->op, given->dtypes[t])) given->dtypes[t] = DIST_F32;
+    real = real && given->dtypes[t] <= DIST_F64;
+  }
+  given->several = !scan && one_in(seed, 3);
+  given->weighted = given->op == DIST_REDUCE_MEAN && one_in(seed, 2);
+  const int sums = given->op == DIST_REDUCE_SUM || given->op == DIST_REDUCE_MEAN;
+  if (sums && real && given->n > 0 && !scan && one_in(seed, 3)) given->numerics = DIST_NUMERICS_REPRODUCIBLE;
+}
+
+static recipe draw_recipe(int32_t members, uint64_t* seed) {
+  recipe given = {.members = members, .n = draw_of(seed, TENSORS + 1)};
+  given.collective = collectives[draw_of(seed, COUNT_OF(collectives))];
+  given.root = (int32_t)draw_of(seed, (uint64_t)members);
+  given.kind = (int32_t)draw_of(seed, 2);
+  given.ndim = 1 + (int32_t)draw_of(seed, DIMS);
+  given.axis = (int32_t)draw_of(seed, 2 * (uint64_t)given.ndim) - given.ndim;
+  given.most = one_in(seed, 12) ? (given.ndim < 3 ? 180 : 14) : (int64_t)(1 + draw_of(seed, 6));
+  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = (dist_dtype)(1 + draw_of(seed, 14));
+  given.in_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES + 1);
+  given.out_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES);
+  given.uneven = !one_in(seed, 3);
+  given.splits = given.uneven && one_in(seed, 2);
+  if (reduces(given.collective)) draw_reduction(&given, seed);
+  given.one_out = given.collective == DIST_COLLECTIVE_ALL_REDUCE && one_in(seed, 5);
+  const int alike = !joins(given.collective) && given.collective != DIST_COLLECTIVE_SCATTER;
+  given.in_place = !given.one_out && alike && given.in_style != ONE_PLACE && one_in(seed, 3);
+  given.seed = next_random(seed);
+  return given;
+}
+
+static uint64_t number_from(const char* name, uint64_t otherwise) {
+  const char* text = getenv(name);
+  return text == NULL ? otherwise : strtoull(text, NULL, 0);
+}
+
+static void random_collectives(void** state) {
+  (void)state;
+  const uint64_t first = number_from("DIST_TEST_SEED", 20240607),
+                 count = number_from("DIST_TEST_PROGRAMS", 120);
+  fprintf(stderr, "# seeds %llu to %llu\n", (unsigned long long)first,
+          (unsigned long long)(first + count - 1));
+  dist_strategy* strategies[3][MEMBERS + 1];
+  dist_group* groups[3][MEMBERS + 1][GROUPS];
+  for (int32_t threads = 0; threads < 3; threads++) {
+    for (int32_t n = 1; n <= MEMBERS; n++) {
+      strategies[threads][n] = strategy_of(n, threads);
+      for (int g = 0; g < GROUPS; g++) { /* any subset, by its bits; replica g % n is always in it */
+        uint64_t seed = (uint64_t)(n * GROUPS + g);
+        const uint64_t bits = next_random(&seed);
+        int32_t ids[MEMBERS];
+        size_t size = 0;
+        for (int32_t id = 0; id < n; id++)
+          if (id == g % n || bits >> id & 1) ids[size++] = id;
+        assert_ok(dist_group_create(strategies[threads][n], ids, size, &groups[threads][n][g]));
+      }
+    }
+  }
+  static program p;
+  for (uint64_t number = first; number < first + count; number++) {
+    uint64_t seed = number * 0x9E3779B97F4A7C15u;
+    const int32_t replicas = 1 + (int32_t)draw_of(&seed, MEMBERS), threads = (int32_t)draw_of(&seed, 3);
+    for (int k = 0; k < STEPS; k++) {
+      const uint64_t which = draw_of(&seed, 2 * GROUPS);
+      dist_group* group = which < GROUPS ? groups[threads][replicas][which] : NULL;
+      const recipe given = draw_recipe(group == NULL ? replicas : dist_group_size(group), &seed);
+      make_exchange(&p.steps[k], &given);
+      p.steps[k].group = group;
+    }
+    report error;
+    char text[256];
+    if (run_on(threads, strategies[threads][replicas], play, &p, &error) != DIST_OK)
+      fail_msg("seed %llu, R %d on %s: %s", (unsigned long long)number, (int)replicas, threads_name(threads),
+               error.message);
+    for (int k = 0; k < STEPS; k++) {
+      if (find_wrong(&p.steps[k], text, sizeof text) != NULL)
+        fail_msg("seed %llu, R %d on %s, step %d: %s", (unsigned long long)number, (int)replicas,
+                 threads_name(threads), k, text);
+      free_exchange(&p.steps[k]);
+    }
+  }
+  for (int32_t threads = 0; threads < 3; threads++) {
+    for (int32_t n = 1; n <= MEMBERS; n++) {
+      for (int g = 0; g < GROUPS; g++) assert_ok(dist_group_destroy(groups[threads][n][g]));
+      assert_ok(dist_strategy_destroy(strategies[threads][n]));
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_collectives)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

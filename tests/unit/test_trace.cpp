@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/trace: the recorder's ring under a writer, what a snapshot makes of it, and text of any bytes.
+#include <atomic>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/trace/metrics.hpp"
+#include "core/trace/snapshot.hpp"
+#include "core/trace/stragglers.hpp"
+#include "core/trace/text.hpp"
+#include "tests/unit/counting_memory.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+#undef fail  // dist::fail()
+
+namespace dist {
+namespace {
+
+constexpr auto kEvents = static_cast<uint32_t>(Recorder::kEvents);
+
+// An arrival all of whose fields follow from the meeting's number.
+Arrival arrival_of(uint32_t meeting, int members, const char* tag) {
+  return {DIST_COLLECTIVE_ALL_REDUCE,
+          DIST_REDUCE_SUM,
+          DIST_F32,
+          0,
+          members,
+          meeting,
+          meeting + 1,
+          false,
+          meeting * uint64_t{7},
+          tag};
+}
+
+void take_part(Recorder& recorder, uint32_t meeting, int members, const char* tag,
+               dist_status status = DIST_OK) {
+  recorder.begin(DIST_COLLECTIVE_ALL_REDUCE);
+  recorder.open(arrival_of(meeting, members, tag));
+  recorder.arrived();
+  recorder.close(status);
+}
+
+// Until the clock has moved on, so that what comes next is later in nanoseconds too.
+void let_time_pass() {
+  const int64_t start = steady_now_ns();
+  while (steady_now_ns() < start + 1000) spin_pause();
+}
+
+void ring_keeps_the_latest(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 2);
+  for (uint32_t n : {1u, kEvents - 1, kEvents, 2 * kEvents + 5}) {
+    const uint64_t before = flight[1].count();
+    for (uint32_t i = 0; i < n; ++i) take_part(flight[1], static_cast<uint32_t>(before) + i, 2, "");
+    const uint64_t count = flight[1].count();
+    assert_int_equal(count, before + n);
+    const Snapshot snapshot(flight, *memory);
+    const std::size_t kept = count < kEvents ? count : kEvents;
+    assert_int_equal(snapshot.events().size(), kept);
+    for (std::size_t i = 0; i < kept; ++i) {
+      const Event& event = snapshot.events()[i];
+      assert_int_equal(event.replica, 1);
+      assert_int_equal(event.meeting, count - kept + i);
+      assert_int_equal(event.bytes, uint64_t{7} * event.meeting);
+      assert_true(event.over && event.begin_ns <= event.arrived_ns && event.arrived_ns <= event.end_ns);
+      if (i != 0) assert_true(snapshot.events()[i - 1].end_ns <= event.begin_ns);
+    }
+    Recorder::Slot slot;
+    if (count > kEvents) assert_false(flight[1].read(count - kEvents - 1, slot));
+    assert_false(flight[1].read(count, slot));
+  }
+  assert_int_equal(flight[1].kind(DIST_COLLECTIVE_ALL_REDUCE).calls.get(), flight[1].count());
+  assert_int_equal(flight[0].count(), 0);
+}
+
+void fields_come_back(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 1);
+  std::string tag;
+  for (uint32_t length = 0; length < DIST_MAX_TAG_BYTES; ++length) {
+    tag = std::string(length, static_cast<char>('a' + length % 26));
+    take_part(flight[0], length, 1, tag.c_str(), static_cast<dist_status>(length % 16));
+  }
+  const Snapshot snapshot(flight, *memory);
+  assert_int_equal(snapshot.events().size(), DIST_MAX_TAG_BYTES);
+  for (uint32_t length = 0; length < DIST_MAX_TAG_BYTES; ++length) {
+    const Event& event = snapshot.events()[length];
+    assert_string_equal(event.tag, std::string(length, static_cast<char>('a' + length % 26)).c_str());
+    assert_int_equal(event.status, length % 16);
+    assert_int_equal(event.collective, DIST_COLLECTIVE_ALL_REDUCE);
+    assert_int_equal(event.op, DIST_REDUCE_SUM);
+    assert_int_equal(event.dtype, DIST_F32);
+    assert_int_equal(event.members, 1);
+    assert_int_equal(event.sequence, length + 1);
+    assert_false(event.asynchronous);
+  }
+}
+
+void what_has_begun_is_seen(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 2);
+  flight[0].begin_run();
+  flight[0].begin(DIST_COLLECTIVE_BARRIER);
+  flight[0].open(arrival_of(3, 2, "here"));
+  {
+    const Snapshot snapshot(flight, *memory);
+    assert_int_equal(snapshot.events().size(), 2);
+    assert_false(snapshot.events()[0].over);
+    assert_int_equal(snapshot.events()[1].collective, DIST_COLLECTIVE_RETURN);
+    assert_false(snapshot.events()[1].over);
+    assert_int_equal(snapshot.meetings().size(), 1);
+    assert_false(snapshot.meetings()[0].complete());
+    assert_int_equal(stragglers(snapshot, *memory).size(), 0);
+  }
+  // The thread ends inside: the collective ends with the run.
+  flight[0].end_run(DIST_ABORTED);
+  const Snapshot snapshot(flight, *memory);
+  assert_int_equal(snapshot.events().size(), 2);
+  for (const Event& event : snapshot.events()) {
+    assert_true(event.over);
+    assert_int_equal(event.status, DIST_ABORTED);
+    assert_int_equal(event.run, 1);
+  }
+  assert_int_equal(flight[0].runs().get(), 1);
+  assert_int_equal(flight[0].run_errors(DIST_ABORTED).get(), 1);
+  assert_int_equal(flight[0].errors(DIST_ABORTED).get(), 1);
+}
+
+void a_refused_call_meets_nobody(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 1);
+  flight[0].begin(DIST_COLLECTIVE_SCAN);
+  flight[0].close(DIST_INVALID_ARGUMENT);
+  take_part(flight[0], 1, 1, "", static_cast<dist_status>(99));
+  const Snapshot snapshot(flight, *memory);
+  assert_int_equal(snapshot.events().size(), 2);
+  assert_int_equal(snapshot.events()[0].collective, DIST_COLLECTIVE_SCAN);
+  assert_int_equal(snapshot.events()[0].members, 0);
+  assert_int_equal(snapshot.meetings().size(), 1);
+  assert_int_equal(flight[0].kind(DIST_COLLECTIVE_SCAN).calls.get(), 0);
+  assert_int_equal(flight[0].errors(DIST_INVALID_ARGUMENT).get(), 1);
+  assert_int_equal(flight[0].errors(DIST_UNKNOWN).get(), 1);  // a status that has no counter of its own
+}
+
+void asynchronous_ones_overlap(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 1);
+  Arrival arrival = arrival_of(1, 1, "later");
+  arrival.asynchronous = true;
+  const uint64_t first = flight[0].issue(arrival);
+  arrival.meeting = 2;
+  const uint64_t second = flight[0].issue(arrival);
+  take_part(flight[0], 1, 1, "blocking");  // another series of numbers
+  flight[0].complete(second, DIST_OK);
+  {
+    const Snapshot snapshot(flight, *memory);
+    assert_int_equal(snapshot.events().size(), 3);
+    assert_int_equal(snapshot.meetings().size(), 3);
+    assert_false(snapshot.events()[0].over);
+    assert_true(snapshot.events()[1].over && snapshot.events()[1].asynchronous);
+    assert_false(snapshot.events()[2].asynchronous);
+  }
+  for (uint32_t i = 0; i < kEvents; ++i) take_part(flight[0], 10 + i, 1, "");
+  flight[0].complete(first, DIST_OK);  // its slot is another's by now
+  const Snapshot snapshot(flight, *memory);
+  assert_int_equal(snapshot.events().size(), kEvents);
+  for (const Event& event : snapshot.events()) assert_false(event.asynchronous);
+}
+
+// One thread writes, others read: what they get is whole.
+void readers_see_whole_events(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 1);
+  constexpr uint32_t kWrites = 40 * kEvents;
+  std::atomic<bool> wrong{false};
+  std::atomic<uint64_t> seen{0};
+  std::atomic<bool> done{false};
+  const auto read_all = [&] {
+    while (!done.load()) {
+      Recorder::Slot slot;
+      const uint64_t end = flight[0].count();
+      for (uint64_t i = end > kEvents ? end - kEvents : 0; i < end; ++i) {
+        if (!flight[0].read(i, slot)) continue;
+        seen.fetch_add(1);
+        char tag[DIST_MAX_TAG_BYTES];
+        std::memcpy(tag, &slot[Recorder::kTag], sizeof tag);
+        const auto meeting = static_cast<uint32_t>(slot[Recorder::kMeeting] >> 32);
+        char expected[DIST_MAX_TAG_BYTES];
+        std::snprintf(expected, sizeof expected, "the tag of meeting number %u", meeting);
+        if (meeting != i || slot[Recorder::kBytes] != i * 7 || std::strcmp(tag, expected) != 0) wrong = true;
+        if (slot[Recorder::kEnd] != 0 && slot[Recorder::kEnd] < slot[Recorder::kArrived]) wrong = true;
+      }
+    }
+  };
+  std::thread readers[] = {std::thread(read_all), std::thread(read_all)};
+  for (uint32_t i = 0; i < kWrites; ++i) {
+    char tag[DIST_MAX_TAG_BYTES];
+    std::snprintf(tag, sizeof tag, "the tag of meeting number %u", i);
+    take_part(flight[0], i, 1, tag);
+  }
+  while (seen.load() == 0) std::this_thread::yield();
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  assert_false(wrong.load());
+}
+
+void the_last_to_come_is_found(void**) {
+  CountingMemory memory;
+  FlightRecorder flight(*memory, 3);
+  // Who comes in which order, and under which tag.
+  const struct {
+    int order[3];
+    const char* tag;
+    dist_status status;
+  } meetings[] = {
+      {{0, 1, 2}, "a", DIST_OK}, {{1, 0, 2}, "a", DIST_OK},      {{2, 1, 0}, "a", DIST_OK},
+      {{0, 2, 1}, "b", DIST_OK}, {{0, 1, 2}, "b", DIST_ABORTED},
+  };
+  uint32_t number = 0;
+  for (const auto& meeting : meetings) {
+    ++number;
+    for (const int r : meeting.order) {
+      flight[r].begin(DIST_COLLECTIVE_ALL_REDUCE);
+      flight[r].open(arrival_of(number, 3, meeting.tag));
+      let_time_pass();
+    }
+    for (int r = 0; r < 3; ++r) flight[r].close(meeting.status);
+  }
+  take_part(flight[0], 100, 3, "a");  // to which the others have not come
+  const Snapshot snapshot(flight, *memory);
+  const auto rows = stragglers(snapshot, *memory);
+  const struct {
+    const char* tag;
+    int replica;
+    int meetings;
+    int times_last;
+  } expected[] = {{"a", 2, 3, 2}, {"", 0, 3, 1}, {"", 1, 1, 1}};
+  assert_int_equal(rows.size(), 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Rows of equal frequency are ordered by time, which this test does not know.
+    const auto& row = rows[i];
+    const auto& want = i == 0 ? expected[0] : row.replica == 0 ? expected[1] : expected[2];
+    assert_string_equal(row.tag, row.replica == 1 ? "b" : "a");
+    assert_int_equal(row.replica, want.replica);
+    assert_int_equal(row.meetings, want.meetings);
+    assert_int_equal(row.times_last, want.times_last);
+    assert_true(row.max_late_ns >= 500);
+    assert_true(row.late_ns >= row.max_late_ns);
+  }
+  assert_true(rows[1].replica != rows[2].replica);
+}
+
+void any_bytes_become_utf8(void**) {
+  const struct {
+    const char* in;
+    const char* out;
+  } cases[] = {
+      {"", ""},
+      {"plain", "plain"},
+      {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
+      {"a\xFFz", "a\xEF\xBF\xBDz"},
+      {"\x80", "\xEF\xBF\xBD"},
+      {"\xC3", "\xEF\xBF\xBD"},
+      {"\xC3(", "\xEF\xBF\xBD("},
+      {"\xC0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD"},                                  // overlong
+      {"\xE0\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // overlong
+      {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // a surrogate
+      {"\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},  // too large
+      {"\xF0\x9F\x98", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // cut
+  };
+  for (const auto& each : cases) {
+    char out[64];
+    assert_int_equal(to_utf8(each.in, out), std::strlen(each.out));
+    assert_string_equal(out, each.out);
+  }
+}
+
+void append(const char* text, std::size_t size, void* user_data) {
+  static_cast<std::string*>(user_data)->append(text, size);
+}
+
+void labels_of_any_length_and_bytes(void**) {
+  CountingMemory memory;
+  const FlightRecorder flight(*memory, 1);
+  const std::string euro = "\xE2\x82\xAC";
+  std::string name = "x";
+  std::string expected = "x";
+  for (int i = 0; i < 100; ++i) name += euro, expected += euro;
+  name += "\"\\\n";
+  expected += "\\\"\\\\\\n";
+  for (int i = 0; i < 100; ++i) name += "\x80", expected += "\xEF\xBF\xBD";
+  std::string page;
+  TextOut out(append, &page);
+  write_metrics(flight, {name.c_str(), "1", "S", 5}, out);
+  out.flush();
+  assert_non_null(std::strstr(page.c_str(), ("dist_replicas{strategy=\"" + expected + "\"} 1\n").c_str()));
+  assert_non_null(std::strstr(page.c_str(), "\",replica=\"0\"} 0\n"));
+}
+
+void sums_never_go_back(void**) {
+  CountingMemory memory;
+  const FlightRecorder flight(*memory, 1);
+  uint64_t last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t now = flight.sum_ns(uint64_t{1} << 40);
+    assert_true(i == 0 || now == last);
+    last = now;
+  }
+}
+
+void lack_of_memory_leaves_nothing(void**) {
+  CountingMemory memory;
+  for (long k = 0;; ++k) {
+    memory.refuse(k);
+    bool refused = false;
+    try {
+      FlightRecorder flight(*memory, 3);
+      for (int r = 0; r < 3; ++r) take_part(flight[r], 1, 3, "tag");
+      const Snapshot snapshot(flight, *memory);
+      assert_int_equal(stragglers(snapshot, *memory).size(), 1);
+    } catch (const std::bad_alloc&) {
+      refused = true;
+    }
+    memory.refuse(-1);
+    assert_int_equal(memory.live(), 0);
+    assert_int_equal(memory.mistakes(), 0);
+    assert_int_equal(refused, memory.refused());
+    if (!refused) break;
+  }
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(ring_keeps_the_latest),          cmocka_unit_test(fields_come_back),
+      cmocka_unit_test(what_has_begun_is_seen),         cmocka_unit_test(a_refused_call_meets_nobody),
+      cmocka_unit_test(asynchronous_ones_overlap),      cmocka_unit_test(readers_see_whole_events),
+      cmocka_unit_test(the_last_to_come_is_found),      cmocka_unit_test(any_bytes_become_utf8),
+      cmocka_unit_test(labels_of_any_length_and_bytes), cmocka_unit_test(sums_never_go_back),
+      cmocka_unit_test(lack_of_memory_leaves_nothing),
+  };
+  return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
+}
