@@ -68,7 +68,7 @@ static dist_status measure_round(dist_replica *replica, contrast *c, float *cons
 
 static dist_status measure_replica(dist_replica *replica, void *user_data) {
   contrast *c = user_data;
-  float *const *gradients = c->t->replicas[dist_replica_id(replica)].net.gradients;
+  float *const *gradients = c->t->replicas[dist_replica_id(replica)].gradients[0].of;
   dist_status status = compare_bits(replica, c, gradients);
   for (int i = 0; i < MODEL_TENSORS; i++)
     memset(gradients[i], 0, (size_t)c->counts[i] * sizeof *gradients[i]);

@@ -9,12 +9,19 @@
 
 #include "random.h"
 
+static int64_t num_micro_batches(const data_part *part) {
+  return (part->rows + DATA_MICRO_BATCH_ROWS - 1) / DATA_MICRO_BATCH_ROWS;
+}
+
 static int allocate(data_part *part, int64_t rows, int64_t features) {
   part->rows = rows;
-  part->features = malloc((size_t)(rows * features) * sizeof *part->features);
-  part->labels = malloc((size_t)rows * sizeof *part->labels);
-  part->sources = malloc((size_t)rows * sizeof *part->sources);
-  return part->features && part->labels && part->sources ? 0 : -1;
+  const int64_t filled_up = num_micro_batches(part) * DATA_MICRO_BATCH_ROWS;
+  part->features = calloc((size_t)(filled_up * features), sizeof *part->features);
+  part->labels = malloc((size_t)filled_up * sizeof *part->labels);
+  part->sources = calloc((size_t)filled_up, sizeof *part->sources);
+  if (!part->features || !part->labels || !part->sources) return -1;
+  for (int64_t i = rows; i < filled_up; i++) part->labels[i] = DATA_NO_LABEL;
+  return 0;
 }
 
 static void fill(const csv_table *table, const int64_t *order, data_part *part) {
@@ -67,16 +74,18 @@ void data_free(data_part *part) {
 }
 
 dist_status data_to_dataset(dist_strategy *strategy, const data_part *part, int64_t features,
-                            int64_t global_batch_size, int32_t shuffle, uint64_t seed,
-                            dist_dataset **out_dataset) {
-  const int64_t matrix_shape[] = {part->rows, features};
-  const int64_t column_shape[] = {part->rows};
-  const dist_tensor tensors[] = {{part->features, DIST_F32, 2, matrix_shape, NULL},
-                                 {part->labels, DIST_I32, 1, column_shape, NULL},
-                                 {part->sources, DIST_I32, 1, column_shape, NULL}};
-  dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
-  options.global_batch_size = global_batch_size;
-  options.shuffle = shuffle;
-  options.seed = seed;
-  return dist_dataset_create_from_tensors(strategy, tensors, 3, &options, out_dataset);
+                            data_order order, dist_dataset **out_dataset) {
+  const int64_t rows_shape[] = {part->rows, features};
+  const int64_t micro_batches_shape[] = {num_micro_batches(part), DATA_MICRO_BATCH_ROWS, features};
+  const int64_t *shape = order.micro_batches ? micro_batches_shape : rows_shape;
+  const int32_t ndim = order.micro_batches ? 3 : 2;
+  // A label and a source have the same dimensions but the last, the features.
+  const dist_tensor tensors[] = {{part->features, DIST_F32, ndim, shape, NULL},
+                                 {part->labels, DIST_I32, ndim - 1, shape, NULL},
+                                 {part->sources, DIST_I32, ndim - 1, shape, NULL}};
+  dist_dataset_options how = DIST_DATASET_OPTIONS_INIT;
+  how.global_batch_size = order.micro_batches ? DATA_MICRO_BATCHES : DATA_BATCH_ROWS;
+  how.shuffle = order.shuffle;
+  how.seed = order.seed;
+  return dist_dataset_create_from_tensors(strategy, tensors, 3, &how, out_dataset);
 }

@@ -8,9 +8,15 @@
 
 #include "csv.h"
 
-enum { DATA_MIN_ROWS = 10 };
+enum {
+  DATA_MIN_ROWS = 10,
+  DATA_BATCH_ROWS = 64, /* of a global batch */
+  DATA_MICRO_BATCH_ROWS = 8,
+  DATA_MICRO_BATCHES = DATA_BATCH_ROWS / DATA_MICRO_BATCH_ROWS, /* of a global batch */
+  DATA_NO_LABEL = -1                                            /* of a row that is none */
+};
 
-/** Some rows of a table. */
+/** Some rows of a table. Behind them, rows that are none (DATA_NO_LABEL) fill the last micro-batch up. */
 typedef struct {
   int64_t rows;
   float *features;  /* rows x features, scaled */
@@ -27,7 +33,16 @@ int data_split(const csv_table *table, uint64_t seed, data_part *train, data_par
 
 void data_free(data_part *part);
 
-/** A dataset of {features, labels, sources}, in batches of `global_batch_size` for all replicas together. */
+typedef struct {
+  int32_t micro_batches; /* 1: the dataset's elements are micro-batches; 0: they are rows */
+  int32_t shuffle;
+  uint64_t seed;
+} data_order;
+
+/**
+ * A dataset of {features, labels, sources}, in batches of DATA_BATCH_ROWS for all replicas together. Of rows
+ * a replica gets tensors [rows, ...]. Of micro-batches it gets [micro-batches, DATA_MICRO_BATCH_ROWS, ...]:
+ * the same ones are in a batch whatever the number of replicas, and none is split.
+ */
 dist_status data_to_dataset(dist_strategy *strategy, const data_part *part, int64_t features,
-                            int64_t global_batch_size, int32_t shuffle, uint64_t seed,
-                            dist_dataset **out_dataset);
+                            data_order order, dist_dataset **out_dataset);

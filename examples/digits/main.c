@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digits trainer: a session from the command line to the last three lines.
+// The digits trainer: a session from the command line to the last lines.
 #include <dist/dist.h>
 #include <errno.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include "contrast.h"
 #include "options.h"
 #include "report.h"
+#include "scaling.h"
 #include "session.h"
 
 static volatile sig_atomic_t interrupted;
@@ -38,7 +39,7 @@ static char *join_arguments(int argc, char **argv) {
   return joined;
 }
 
-static int save_report(const session *s, int argc, char **argv, const char *digest,
+static int save_report(const session *s, int argc, char **argv, const scaling *runs, const char *digest,
                        const contrast_result *contrast) {
   char *command = join_arguments(argc, argv);
   const report r = {.command = command,
@@ -47,6 +48,7 @@ static int save_report(const session *s, int argc, char **argv, const char *dige
                     .train = &s->train,
                     .test = &s->test,
                     .trained = &s->t,
+                    .runs = runs,
                     .epochs = s->epochs,
                     .num_epochs = s->num_epochs,
                     .interrupted = interrupted,
@@ -71,32 +73,73 @@ static void print_contrast(const session *s, const contrast_result *c) {
       c->std_barrier_ns * 1e-3, times < 1.0 ? 2 : 1, times, c->equal_bits ? "" : "; their sums differ");
 }
 
-// The last lines and the report.
-static int finish(session *s, int argc, char **argv) {
+static int compare_with_std_barrier(session *s, contrast_result *out) {
+  if (contrast_measure(&s->t, out)) return session_say("contrast");
+  print_contrast(s, out);
+  return 0;
+}
+
+// The table of a list of runs, as far as it came.
+static int finish_list(const session *s, const scaling *runs) {
+  if (runs->num_runs > 0) scaling_print(runs);
+  if (runs->num_runs < s->chosen.num_runs)
+    printf("%d of %d runs finished\n", (int)runs->num_runs, (int)s->chosen.num_runs);
+  if (runs->num_runs < 2) return 0;
+  if (scaling_equal(runs)) {
+    printf("all %d runs gave the same parameters: %s\n", (int)runs->num_runs, runs->runs[0].digest);
+    return 0;
+  }
+  if (s->chosen.numerics == DIST_NUMERICS_ORDERED) {
+    puts("the runs' parameters differ, as ordered sums may; see --numerics reproducible");
+    return 0;
+  }
+  fputs("train_digits: reproducible sums gave different parameters; this is a defect\n", stderr);
+  return EXIT_FAILURE;
+}
+
+static int finish(session *s, int argc, char **argv, const scaling *runs) {
+  const int is_list = s->chosen.num_runs > 1;
+  // Loops with a barrier make ordered sums.
+  const int measured = !interrupted && !is_list && s->chosen.numerics == DIST_NUMERICS_ORDERED;
   char digest[MODEL_DIGEST_BYTES];
   contrast_result contrast;
-  const int measured = !interrupted;
   if (model_digest(&s->t.parameters, s->t.num_replicas, digest)) return session_say("parameters");
-  printf("test accuracy: %.3f\nparameters: %s\n", s->test_accuracy, digest);
-  fflush(stdout);
-  if (measured) {
-    if (contrast_measure(&s->t, &contrast)) return session_say("contrast");
-    print_contrast(s, &contrast);
+  int status = 0;
+  if (is_list) {
+    status = finish_list(s, runs);
+  } else {
+    printf("test accuracy: %.3f\nparameters: %s\n", s->test_accuracy, digest);
   }
-  if (s->chosen.report && save_report(s, argc, argv, digest, measured ? &contrast : NULL))
-    return EXIT_FAILURE;
-  return interrupted ? EXIT_INTERRUPTED : EXIT_SUCCESS;
+  fflush(stdout);
+  if (!status && measured) status = compare_with_std_barrier(s, &contrast);
+  if (!status && s->chosen.report)
+    status = save_report(s, argc, argv, runs, digest, measured ? &contrast : NULL);
+  return status ? status : interrupted ? EXIT_INTERRUPTED : EXIT_SUCCESS;
+}
+
+// One training; it counts as a run if it was not interrupted.
+static int train_once(session *s, int32_t replicas, scaling *runs) {
+  int status = session_prepare(s, replicas);
+  if (!status) status = session_train(s);
+  if (status || s->num_epochs < s->chosen.epochs) return status;
+  scaling_run *run = &runs->runs[runs->num_runs++];
+  *run = (scaling_run){.replicas = replicas, .test_accuracy = s->test_accuracy};
+  for (int32_t i = 0; i < s->num_epochs; i++) run->seconds += s->epochs[i].seconds;
+  return model_digest(&s->t.parameters, replicas, run->digest) ? session_say("parameters") : 0;
 }
 
 int main(int argc, char **argv) {
   static session s;
+  static scaling runs;
   s.interrupted = &interrupted;
   s.chosen = options_parse(argc, argv);
   catch_interrupt();
   int status = session_load(&s);
-  if (!status) status = session_prepare(&s);
-  if (!status) status = session_train(&s);
-  if (!status) status = finish(&s, argc, argv);
+  for (int32_t i = 0; i < s.chosen.num_runs && !status && (i == 0 || !interrupted); i++) {
+    if (i > 0) session_end_run(&s);
+    status = train_once(&s, s.chosen.replicas[i], &runs);
+  }
+  if (!status) status = finish(&s, argc, argv, &runs);
   session_end(&s);
   return status;
 }

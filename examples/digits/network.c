@@ -17,7 +17,6 @@ int network_create(const model *m, int64_t max_rows, network *out) {
   for (int t = 0; t < MODEL_TENSORS; t++) {
     const int64_t count = model_count(m, t);
     if (count > largest) largest = count;
-    if (!(out->gradients[t] = new_floats(count))) return -1;
   }
   for (int l = 0; l < MODEL_LAYERS; l++) {
     out->outputs[l] = new_floats(max_rows * m->sizes[l + 1]);
@@ -29,13 +28,24 @@ int network_create(const model *m, int64_t max_rows, network *out) {
 }
 
 void network_free(network *n) {
-  for (int t = 0; t < MODEL_TENSORS; t++) free(n->gradients[t]);
   for (int l = 0; l < MODEL_LAYERS; l++) {
     free(n->outputs[l]);
     free(n->deltas[l]);
   }
   free(n->transposed);
   memset(n, 0, sizeof *n);
+}
+
+int network_gradients_create(const model *m, network_gradients *out) {
+  memset(out, 0, sizeof *out);
+  for (int t = 0; t < MODEL_TENSORS; t++)
+    if (!(out->of[t] = new_floats(model_count(m, t)))) return -1;
+  return 0;
+}
+
+void network_gradients_free(network_gradients *gradients) {
+  for (int t = 0; t < MODEL_TENSORS; t++) free(gradients->of[t]);
+  memset(gradients, 0, sizeof *gradients);
 }
 
 static void softmax_row(float *x, int64_t classes) {
@@ -72,14 +82,14 @@ dist_status network_forward(dist_replica *replica, const model *m, network *n, c
 network_score network_judge(const model *m, const network *n, const network_batch *batch,
                             int32_t *predicted) {
   const int64_t classes = m->sizes[MODEL_LAYERS];
-  network_score score = {0.0, 0.0};
+  network_score score = {0, 0};
   for (int64_t i = 0; i < batch->rows; i++) {
     const float *p = n->outputs[MODEL_LAYERS - 1] + i * classes;
     int32_t best = 0;
     for (int32_t j = 1; j < classes; j++)
       if (p[j] > p[best]) best = j;
     // For people to read, not part of the stated bits: libm's log() may differ in its last one.
-    score.loss_sum -= log(fmax((double)p[batch->labels[i]], 1e-37));
+    score.loss_sum -= llround(log(fmax((double)p[batch->labels[i]], 1e-37)) * NETWORK_LOSS_UNITS);
     score.correct += best == batch->labels[i];
     if (predicted) predicted[i] = best;
   }
@@ -111,26 +121,27 @@ static dist_status previous_delta(dist_replica *replica, const model *m, network
 }
 
 dist_status network_backward(dist_replica *replica, const model *m, network *n, const network_batch *batch,
-                             float scale) {
+                             float scale, network_gradients *out_gradients) {
   last_delta(m, n, batch, scale);
   for (int l = MODEL_LAYERS - 1; l >= 0; l--) {
     const int64_t in = m->sizes[l], out = m->sizes[l + 1];
     const float *input = l > 0 ? n->outputs[l - 1] : batch->features;
     dist_status status = matrix_multiply(replica, in, batch->rows, out, (matrix_view){input, 1, in},
-                                         n->deltas[l], NULL, n->gradients[2 * l]);
+                                         n->deltas[l], NULL, out_gradients->of[2 * l]);
     if (status) return status;
-    matrix_sum_rows(batch->rows, out, n->deltas[l], n->gradients[2 * l + 1]);
+    matrix_sum_rows(batch->rows, out, n->deltas[l], out_gradients->of[2 * l + 1]);
     if (l > 0 && (status = previous_delta(replica, m, n, batch->rows, l))) return status;
   }
   return DIST_OK;
 }
 
-dist_status network_descend(dist_replica *replica, const model *m, const network *n, float rate) {
+dist_status network_descend(dist_replica *replica, const model *m, const network_gradients *gradients,
+                            float rate) {
   for (int t = 0; t < MODEL_TENSORS; t++) {
     float *values;
     const dist_status status = model_copy(m, t, dist_replica_id(replica), &values);
     if (status) return status;
-    const float *gradient = n->gradients[t];
+    const float *gradient = gradients->of[t];
     const int64_t count = model_count(m, t);
     for (int64_t i = 0; i < count; i++) values[i] -= rate * gradient[i];
   }

@@ -16,25 +16,37 @@ typedef struct {
   float *outputs[MODEL_LAYERS]; /* of each layer; the last one's become probabilities */
   float *deltas[MODEL_LAYERS];  /* the loss by each layer's sums */
   float *transposed;            /* one layer's weights, [out, in] */
-  float *gradients[MODEL_TENSORS];
 } network;
 
-/** A batch's part. */
+/** The loss by every variable, in the variables' shapes. */
+typedef struct {
+  float *of[MODEL_TENSORS];
+} network_gradients;
+
+/** A batch, or a part of one. */
 typedef struct {
   int64_t rows;
   const float *features;
   const int32_t *labels;
 } network_batch;
 
+enum { NETWORK_LOSS_UNITS = 1 << 24 };
+
+/** In whole numbers, so that scores add up to the same whichever way the rows were split. */
 typedef struct {
-  double loss_sum; /* cross-entropy, over the rows */
-  double correct;  /* rows whose most probable class is their label */
+  int64_t loss_sum; /* cross-entropy over the rows, each one's rounded to 1 / NETWORK_LOSS_UNITS */
+  int64_t correct;  /* rows whose most probable class is their label */
 } network_score;
 
 /** 0, or -1: no memory. network_free() ends it, also then. */
 int network_create(const model *m, int64_t max_rows, network *out);
 
 void network_free(network *n);
+
+/** 0, or -1: no memory. network_gradients_free() ends them, also then. */
+int network_gradients_create(const model *m, network_gradients *out);
+
+void network_gradients_free(network_gradients *gradients);
 
 /**
  * outputs[l] = relu(input * weights[l] + biases[l]); the last layer's are softmaxed instead, each row by
@@ -52,7 +64,8 @@ network_score network_judge(const model *m, const network *n, const network_batc
  * was split.
  */
 dist_status network_backward(dist_replica *replica, const model *m, network *n, const network_batch *batch,
-                             float scale);
+                             float scale, network_gradients *out_gradients);
 
 /** This replica's copy of every variable: v = v - rate * gradient. */
-dist_status network_descend(dist_replica *replica, const model *m, const network *n, float rate);
+dist_status network_descend(dist_replica *replica, const model *m, const network_gradients *gradients,
+                            float rate);

@@ -99,6 +99,18 @@ static void write_outcome(FILE *f, const report *r) {
   fprintf(f, "  \"test_accuracy\": %.6f\n", r->test_accuracy);
 }
 
+static void write_runs(FILE *f, const scaling *runs) {
+  fputs("  \"runs\": [", f);
+  for (int32_t i = 0; i < runs->num_runs; i++) {
+    const scaling_run *run = &runs->runs[i];
+    fprintf(
+        f,
+        "%s\n    {\"num_replicas\": %d, \"seconds\": %.6f, \"test_accuracy\": %.6f, \"parameters\": \"%s\"}",
+        i ? "," : "", (int)run->replicas, run->seconds, run->test_accuracy, run->digest);
+  }
+  fputs("],\n", f);
+}
+
 static void write_report(FILE *f, const report *r) {
   const csv_table *table = r->table;
   fputs("{\n", f);
@@ -112,7 +124,10 @@ static void write_report(FILE *f, const report *r) {
           r->chosen->seed, (int)r->trained->num_replicas, model_num_parameters(&r->trained->parameters));
   fprintf(f, "  \"steps\": %" PRId64 ", \"interrupted\": %s,\n", r->trained->step,
           r->interrupted ? "true" : "false");
+  write_text_field(f, "numerics",
+                   r->chosen->numerics == DIST_NUMERICS_REPRODUCIBLE ? "reproducible" : "ordered");
   write_text_field(f, "parameters", r->digest);
+  write_runs(f, r->runs);
   write_epochs(f, r);
   fputs("  \"replicas\": [", f);
   for (int32_t i = 0; i < r->trained->num_replicas; i++) {

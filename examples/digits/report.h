@@ -9,6 +9,7 @@
 #include "csv.h"
 #include "data.h"
 #include "options.h"
+#include "scaling.h"
 #include "trainer.h"
 
 typedef struct {
@@ -24,6 +25,7 @@ typedef struct {
   const csv_table *table;
   const data_part *train, *test;
   const trainer *trained;
+  const scaling *runs; /* the finished ones; all else here is of the last */
   const report_epoch *epochs;
   int32_t num_epochs; /* finished ones */
   int32_t interrupted;

@@ -183,6 +183,27 @@ def time_table(run):
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
+def runs_section(run):
+    """The same training with several numbers of replicas."""
+    if len(run["runs"]) < 2:
+        return ""
+    first = run["runs"][0]["seconds"]
+    rows = "".join(
+        f"<tr><th scope=row>{one['num_replicas']}</th><td>{one['seconds']:,.3f}</td>"
+        f"<td>{first / one['seconds']:.2f}</td><td>{one['test_accuracy']:.3f}</td>"
+        f"<td><code>{one['parameters'][:16]}</code></td></tr>"
+        for one in run["runs"]
+    )
+    equal = len({one["parameters"] for one in run["runs"]}) == 1
+    heads = ("replicas", "seconds", "speed-up", "test accuracy", "parameters (SHA-256)")
+    head = "".join(f"<th scope=col>{name}</th>" for name in heads)
+    return (
+        f"<h2>One training, {len(run['runs'])} runs</h2><p class=lead>Their parameters "
+        f"{'are equal, bit for bit' if equal else 'differ'}. The rest of this page is about the last run.</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
 def wrong_section(run):
     wrong, total = run["wrong"], run["test_rows"]
     title = f"<h2>What it got wrong: {len(wrong)} of {total:,}</h2>"
@@ -223,6 +244,7 @@ def facts(run):
     shown = [
         ("command", run["command"]),
         ("seed", str(run["seed"])),
+        ("numerics", run["numerics"]),
         (
             "data",
             f"{pathlib.PurePath(run['data']).name}: {run['rows']:,} rows "
@@ -278,6 +300,7 @@ dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace;
 gradients.</p>
 <div class="tiles">$tiles</div>
 $notices
+$runs
 <h2>How it learned</h2>
 <div class="chart">$curves</div>
 <h2>What $replicas did</h2>
@@ -296,6 +319,7 @@ def page(run):
     return PAGE.substitute(
         tiles=tiles(run),
         notices=notices(run),
+        runs=runs_section(run),
         timeline=timeline(run),
         replicas=replicas_shown(run),
         times=time_table(run),

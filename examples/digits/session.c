@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GLOBAL_BATCH_SIZE = 64 };
-
 int session_say(const char *what) {
   fprintf(stderr, "train_digits: %s: %s\n", what, dist_last_error());
   return EXIT_FAILURE;
@@ -29,7 +27,7 @@ int session_load(session *s) {
     fprintf(stderr, "%s: no memory for %lld rows\n", s->chosen.data, (long long)s->table.rows);
     return EXIT_FAILURE;
   }
-  const int64_t epoch_steps = (s->train.rows + GLOBAL_BATCH_SIZE - 1) / GLOBAL_BATCH_SIZE;
+  const int64_t epoch_steps = (s->train.rows + DATA_BATCH_ROWS - 1) / DATA_BATCH_ROWS;
   const int64_t steps = s->chosen.epochs * epoch_steps;
   if (s->chosen.fault_step > steps) {
     fprintf(stderr, "train_digits: --fault names step %lld, but there are %lld\n",
@@ -39,15 +37,19 @@ int session_load(session *s) {
   return 0;
 }
 
-int session_prepare(session *s) {
-  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = s->chosen.replicas;
-  if (dist_strategy_create(&options, &s->strategy)) return session_say("strategy");
+int session_prepare(session *s, int32_t replicas) {
+  s->replicas = replicas;
+  dist_strategy_options how = DIST_STRATEGY_OPTIONS_INIT;
+  how.num_replicas = replicas;
+  if (dist_strategy_create(&how, &s->strategy)) return session_say("strategy");
   const uint64_t seed = s->chosen.seed;
-  if (data_to_dataset(s->strategy, &s->train, s->table.features, GLOBAL_BATCH_SIZE, 1, seed, &s->train_set) ||
-      data_to_dataset(s->strategy, &s->test, s->table.features, GLOBAL_BATCH_SIZE, 0, seed, &s->test_set))
+  const int32_t numerics = s->chosen.numerics;
+  const data_order train_order = {numerics == DIST_NUMERICS_REPRODUCIBLE, 1, seed};
+  const data_order test_order = {0, 0, seed};
+  if (data_to_dataset(s->strategy, &s->train, s->table.features, train_order, &s->train_set) ||
+      data_to_dataset(s->strategy, &s->test, s->table.features, test_order, &s->test_set))
     return session_say("dataset");
-  if (trainer_create(s->strategy, s->table.features, s->table.classes, seed, GLOBAL_BATCH_SIZE, &s->t))
+  if (trainer_create(s->strategy, s->table.features, s->table.classes, seed, numerics, &s->t))
     return session_say("model");
   s->t.fault_replica = s->chosen.fault_replica;
   s->t.fault_step = s->chosen.fault_step;
@@ -60,12 +62,12 @@ int session_prepare(session *s) {
   char parameters[PROGRESS_NUMBER_BYTES];
   printf(
       "%lld rows: %lld to train on, %lld held out; %lld features, %lld classes, %s parameters, %d "
-      "replica%s\n",
+      "replica%s%s\n",
       (long long)s->table.rows, (long long)s->train.rows, (long long)s->test.rows,
       (long long)s->table.features, (long long)s->table.classes,
-      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)s->chosen.replicas,
-      s->chosen.replicas == 1 ? "" : "s");
-  s->shown = progress_create(s->chosen.epochs, s->chosen.replicas, s->train.rows);
+      progress_thousands(model_num_parameters(&s->t.parameters), parameters), (int)replicas,
+      replicas == 1 ? "" : "s", numerics == DIST_NUMERICS_REPRODUCIBLE ? ", reproducible" : "");
+  s->shown = progress_create(s->chosen.epochs, replicas, s->train.rows);
   return 0;
 }
 
@@ -87,6 +89,12 @@ static dist_status take_step(session *s, dist_value *batch, network_score *score
   return trainer_step(&s->t, batch, score);
 }
 
+static double mean_loss(network_score score, int64_t rows) {
+  return (double)score.loss_sum / NETWORK_LOSS_UNITS / (double)rows;
+}
+
+static double accuracy(network_score score, int64_t rows) { return (double)score.correct / (double)rows; }
+
 static double seconds_since(int64_t start_ns) { return (double)(trainer_now_ns() - start_ns) * 1e-9; }
 
 static dist_status train_epoch(session *s, int32_t epoch, progress_state *state, report_epoch *out) {
@@ -94,7 +102,7 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
   dist_status status = dist_iterator_create(s->train_set, &iterator);
   if (status) return status;
   const int64_t start = trainer_now_ns();
-  network_score score = {0.0, 0.0};
+  network_score score = {0, 0};
   *state = (progress_state){.epoch = epoch};
   dist_value *batch;
   while (!*s->interrupted && !(status = dist_iterator_next(iterator, &batch))) {
@@ -102,22 +110,22 @@ static dist_status train_epoch(session *s, int32_t epoch, progress_state *state,
     dist_value_release(batch);
     if (status) break;
     state->rows += s->t.batch_rows;
-    state->loss = score.loss_sum / (double)state->rows;
+    state->loss = mean_loss(score, state->rows);
     state->examples_per_second = (double)state->rows / seconds_since(start);
     progress_step(&s->shown, state, trainer_now_ns());
   }
   dist_iterator_destroy(iterator);
   out->train_loss = state->loss;
-  out->train_accuracy = state->rows > 0 ? score.correct / (double)state->rows : 0.0;
+  out->train_accuracy = state->rows > 0 ? accuracy(score, state->rows) : 0.0;
   out->seconds = seconds_since(start);
   return status == DIST_OUT_OF_RANGE ? DIST_OK : status;
 }
 
 static dist_status test_epoch(session *s, report_epoch *out) {
-  network_score score = {0.0, 0.0};
+  network_score score = {0, 0};
   const dist_status status = trainer_evaluate(&s->t, s->test_set, &score);
-  out->test_loss = score.loss_sum / (double)s->test.rows;
-  out->test_accuracy = score.correct / (double)s->test.rows;
+  out->test_loss = mean_loss(score, s->test.rows);
+  out->test_accuracy = accuracy(score, s->test.rows);
   if (!status) s->test_accuracy = out->test_accuracy;
   return status;
 }
@@ -140,13 +148,22 @@ int session_train(session *s) {
   return 0;
 }
 
-void session_end(session *s) {
+void session_end_run(session *s) {
   free(s->t.predictions);
   free(s->epochs);
   trainer_destroy(&s->t);
   dist_dataset_destroy(s->train_set);
   dist_dataset_destroy(s->test_set);
   if (dist_strategy_destroy(s->strategy)) session_say("end");
+  *s = (session){.chosen = s->chosen,
+                 .interrupted = s->interrupted,
+                 .table = s->table,
+                 .train = s->train,
+                 .test = s->test};
+}
+
+void session_end(session *s) {
+  session_end_run(s);
   data_free(&s->train);
   data_free(&s->test);
   csv_free(&s->table);

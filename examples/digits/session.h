@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training session: what its steps share, and the steps: load, prepare, train. Each returns the program's
-// exit status, 0 to go on; then it has said on standard error what was wrong.
+// A training session: what its steps share, and the steps: load once, then prepare, train and end each run.
+// They return the program's exit status, 0 to go on; else they have said on standard error what was wrong.
 #pragma once
 
 #include <dist/dist.h>
@@ -17,6 +17,7 @@
 
 typedef struct {
   options chosen;
+  int32_t replicas;                         /* of the run under way */
   const volatile sig_atomic_t *interrupted; /* not 0: stop after the step under way */
   csv_table table;
   data_part train, test;
@@ -35,11 +36,14 @@ typedef struct {
 /** Reads the table and splits it. */
 int session_load(session *s);
 
-/** Makes the strategy, the datasets and the model. */
-int session_prepare(session *s);
+/** Begins a run: makes the strategy, the datasets and the model. */
+int session_prepare(session *s, int32_t replicas);
 
 /** Trains for the epochs asked for, or until interrupted. */
 int session_train(session *s);
+
+/** Ends a run, however far it came; the table stays. */
+void session_end_run(session *s);
 
 /** Ends all of it, however far it came. */
 void session_end(session *s);

@@ -14,43 +14,85 @@ int64_t trainer_now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// 0, or -1: no memory.
+static int create_replica(const trainer *t, trainer_replica *out) {
+  const int64_t rows = divide_up(DATA_BATCH_ROWS, t->num_replicas);
+  const int64_t max_rows = rows > DATA_MICRO_BATCH_ROWS ? rows : DATA_MICRO_BATCH_ROWS;
+  if (network_create(&t->parameters, max_rows, &out->net)) return -1;
+  out->gradients = calloc((size_t)t->most_parts, sizeof *out->gradients);
+  int missing = !out->gradients;
+  for (int64_t j = 0; j < t->most_parts && !missing; j++)
+    missing = network_gradients_create(&t->parameters, &out->gradients[j]);
+  return missing;
+}
+
 dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
-                           int64_t global_batch_size, trainer *out) {
-  *out = (trainer){.strategy = strategy, .num_replicas = dist_strategy_num_replicas(strategy), .rate = 0.1f};
+                           int32_t numerics, trainer *out) {
+  const int32_t num_replicas = dist_strategy_num_replicas(strategy);
+  *out = (trainer){.strategy = strategy,
+                   .num_replicas = num_replicas,
+                   .numerics = numerics,
+                   .most_parts = 1,
+                   .rate = 0.1f};
+  if (numerics == DIST_NUMERICS_REPRODUCIBLE) out->most_parts = divide_up(DATA_MICRO_BATCHES, num_replicas);
   dist_status status = model_create(strategy, features, classes, seed, &out->parameters);
   if (status) return status;
-  out->replicas = calloc((size_t)out->num_replicas, sizeof *out->replicas);
-  const int64_t largest_part = (global_batch_size + out->num_replicas - 1) / out->num_replicas;
-  for (int32_t r = 0; r < out->num_replicas && out->replicas && !status; r++)
-    if (network_create(&out->parameters, largest_part, &out->replicas[r].net))
-      status = DIST_RESOURCE_EXHAUSTED;
-  return out->replicas && !status ? DIST_OK
-                                  : dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the networks");
+  out->replicas = calloc((size_t)num_replicas, sizeof *out->replicas);
+  int missing = !out->replicas;
+  for (int32_t r = 0; r < num_replicas && !missing; r++) missing = create_replica(out, &out->replicas[r]);
+  return missing ? dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the networks") : DIST_OK;
 }
 
 void trainer_destroy(trainer *t) {
-  for (int32_t r = 0; t->replicas && r < t->num_replicas; r++) network_free(&t->replicas[r].net);
+  for (int32_t r = 0; t->replicas && r < t->num_replicas; r++) {
+    trainer_replica *own = &t->replicas[r];
+    network_free(&own->net);
+    for (int64_t j = 0; own->gradients && j < t->most_parts; j++) network_gradients_free(&own->gradients[j]);
+    free(own->gradients);
+  }
   free(t->replicas);
   model_destroy(&t->parameters);
 }
 
-// Sees this replica's part of a batch: {features [rows, features], labels [rows], sources [rows]}.
-static dist_status open_batch(dist_value *args, network_batch *out, const int32_t **out_sources) {
+// A replica's part of a batch, {features, labels, sources}: as rows it is one micro-batch, of whatever size.
+typedef struct {
+  int64_t num_micro_batches; /* at least 1; a replica that got nothing has an empty one */
+  int64_t micro_batch_rows;
+  int64_t columns;
+  const float *features;
+  const int32_t *labels;
+  const int32_t *sources;
+} batch_part;
+
+static dist_status open_part(dist_value *args, batch_part *out) {
   dist_tensor features, labels, sources;
   dist_status status = dist_value_tensor(dist_value_item(args, 0), &features);
   if (!status) status = dist_value_tensor(dist_value_item(args, 1), &labels);
   if (!status) status = dist_value_tensor(dist_value_item(args, 2), &sources);
   if (status) return status;
-  *out = (network_batch){features.shape[0], features.data, labels.data};
-  if (out_sources) *out_sources = sources.data;
+  const int64_t *shape = features.shape;
+  *out = (batch_part){1, shape[0], shape[features.ndim - 1], features.data, labels.data, sources.data};
+  if (features.ndim == 3 && shape[0] > 0) {
+    out->num_micro_batches = shape[0];
+    out->micro_batch_rows = shape[1];
+  }
   return DIST_OK;
+}
+
+static network_batch micro_batch(const batch_part *part, int64_t j) {
+  const int64_t first = j * part->micro_batch_rows;
+  int64_t rows = part->micro_batch_rows;
+  while (rows > 0 && part->labels[first + rows - 1] == DATA_NO_LABEL) rows--;
+  return (network_batch){rows, part->features + first * part->columns, part->labels + first};
 }
 
 // A replica's score as its result, for dist_reduce().
 static dist_status return_score(dist_replica *replica, network_score score, dist_value **out_result) {
-  double numbers[] = {score.loss_sum, score.correct};
+  int64_t numbers[] = {score.loss_sum, score.correct};
   const int64_t shape[] = {2};
-  const dist_tensor tensor = {numbers, DIST_F64, 1, shape, NULL};
+  const dist_tensor tensor = {numbers, DIST_I64, 1, shape, NULL};
   return dist_value_create_tensor(dist_replica_strategy(replica), &tensor, out_result);
 }
 
@@ -59,12 +101,37 @@ static void record(trainer_replica *own, int64_t step, int32_t kind, int64_t sta
   own->total_ns[kind] += end_ns - start_ns;
 }
 
-static dist_status all_reduce_gradients(dist_replica *replica, const trainer *t, network *net) {
-  dist_tensor gradients[MODEL_TENSORS];
-  for (int i = 0; i < MODEL_TENSORS; i++) gradients[i] = model_tensor(&t->parameters, i, net->gradients[i]);
-  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.tag = "gradients";
-  return dist_all_reduce(replica, DIST_REDUCE_SUM, gradients, gradients, MODEL_TENSORS, &options);
+// Gradients of the batch's mean loss, for each micro-batch of the part.
+static dist_status compute_gradients(dist_replica *replica, const trainer *t, const batch_part *part,
+                                     trainer_replica *own, network_score *out_score) {
+  *out_score = (network_score){0, 0};
+  for (int64_t j = 0; j < part->num_micro_batches; j++) {
+    const network_batch batch = micro_batch(part, j);
+    dist_status status = network_forward(replica, &t->parameters, &own->net, &batch);
+    if (status) return status;
+    const network_score score = network_judge(&t->parameters, &own->net, &batch, NULL);
+    out_score->loss_sum += score.loss_sum;
+    out_score->correct += score.correct;
+    const float scale = 1.0f / (float)t->batch_rows;
+    status = network_backward(replica, &t->parameters, &own->net, &batch, scale, &own->gradients[j]);
+    if (status) return status;
+  }
+  return DIST_OK;
+}
+
+// The sum over every micro-batch of every replica, in place of this replica's first one. A replica without
+// rows brings zeros, which change no sum.
+static dist_status all_reduce_gradients(dist_replica *replica, const trainer *t, trainer_replica *own,
+                                        int64_t num_micro_batches) {
+  dist_tensor lists[DATA_MICRO_BATCHES * MODEL_TENSORS]; /* one after another */
+  for (int64_t j = 0; j < num_micro_batches; j++)
+    for (int i = 0; i < MODEL_TENSORS; i++)
+      lists[j * MODEL_TENSORS + i] = model_tensor(&t->parameters, i, own->gradients[j].of[i]);
+  dist_collective_options how = DIST_COLLECTIVE_OPTIONS_INIT;
+  how.tag = "gradients";
+  how.numerics = t->numerics;
+  how.contributions = (size_t)num_micro_batches;
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, lists, lists, MODEL_TENSORS, &how);
 }
 
 static dist_status train_replica(dist_replica *replica, dist_value *args, dist_value *kwargs,
@@ -74,12 +141,10 @@ static dist_status train_replica(dist_replica *replica, dist_value *args, dist_v
   const int32_t id = dist_replica_id(replica);
   trainer_replica *own = &t->replicas[id];
   const int64_t started = trainer_now_ns();
-  network_batch batch;
-  dist_status status = open_batch(args, &batch, NULL);
-  if (!status) status = network_forward(replica, &t->parameters, &own->net, &batch);
-  if (status) return status;
-  const network_score score = network_judge(&t->parameters, &own->net, &batch, NULL);
-  status = network_backward(replica, &t->parameters, &own->net, &batch, 1.0f / (float)t->batch_rows);
+  batch_part part;
+  network_score score;
+  dist_status status = open_part(args, &part);
+  if (!status) status = compute_gradients(replica, t, &part, own, &score);
   if (status) return status;
   const int64_t computed = trainer_now_ns();
   record(own, t->step, TRAINER_COMPUTE, started, computed);
@@ -89,10 +154,10 @@ static dist_status train_replica(dist_replica *replica, dist_value *args, dist_v
              (long long)t->step);
     return dist_fail(DIST_UNKNOWN, message);
   }
-  if ((status = all_reduce_gradients(replica, t, &own->net))) return status;
+  if ((status = all_reduce_gradients(replica, t, own, part.num_micro_batches))) return status;
   const int64_t reduced = trainer_now_ns();
   record(own, t->step, TRAINER_ALL_REDUCE, computed, reduced);
-  if ((status = network_descend(replica, &t->parameters, &own->net, t->rate))) return status;
+  if ((status = network_descend(replica, &t->parameters, &own->gradients[0], t->rate))) return status;
   record(own, t->step, TRAINER_UPDATE, reduced, trainer_now_ns());
   return return_score(replica, score, out_result);
 }
@@ -102,20 +167,21 @@ static dist_status evaluate_replica(dist_replica *replica, dist_value *args, dis
   (void)kwargs;
   const trainer *t = user_data;
   network *net = &t->replicas[dist_replica_id(replica)].net;
-  network_batch batch;
-  const int32_t *sources;
-  dist_status status = open_batch(args, &batch, &sources);
-  if (!status) status = network_forward(replica, &t->parameters, net, &batch);
+  batch_part part;
+  dist_status status = open_part(args, &part);
+  if (status) return status;
+  const network_batch batch = micro_batch(&part, 0);
+  status = network_forward(replica, &t->parameters, net, &batch);
   if (status) return status;
   int32_t *predicted = malloc((size_t)(batch.rows + 1) * sizeof *predicted);
   if (!predicted) return dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the predictions");
   const network_score score = network_judge(&t->parameters, net, &batch, predicted);
-  for (int64_t i = 0; i < batch.rows && t->predictions; i++) t->predictions[sources[i]] = predicted[i];
+  for (int64_t i = 0; i < batch.rows && t->predictions; i++) t->predictions[part.sources[i]] = predicted[i];
   free(predicted);
   return return_score(replica, score, out_result);
 }
 
-// Runs `fn` on a batch, split over the replicas, and adds their scores up in replica order.
+// Runs `fn` on a batch, split over the replicas, and adds their scores up.
 static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch, network_score *score) {
   dist_value *scores = NULL;
   dist_value *sum = NULL;
@@ -124,7 +190,7 @@ static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch,
   if (!status) status = dist_reduce(t->strategy, DIST_REDUCE_SUM, scores, NULL, 0, &sum);
   if (!status) status = dist_value_tensor(sum, &numbers);
   if (!status) {
-    const double *added = numbers.data;
+    const int64_t *added = numbers.data;
     score->loss_sum += added[0];
     score->correct += added[1];
   }
@@ -133,18 +199,20 @@ static dist_status run_and_add(trainer *t, dist_values_fn fn, dist_value *batch,
   return status;
 }
 
-// Rows of a batch over all replicas: of its first tensor, or of that one's components.
+// Rows of a batch over all replicas: by its labels, one tensor or a component a replica.
 static dist_status count_rows(dist_value *batch, int64_t *out_rows) {
-  dist_value *features = dist_value_item(batch, 0);
-  const size_t components = dist_value_size(features);
-  dist_status status = DIST_OK;
+  dist_value *labels = dist_value_item(batch, 1);
+  const size_t components = dist_value_size(labels);
   *out_rows = 0;
-  for (size_t i = 0; i < (components ? components : 1) && !status; i++) {
+  for (size_t c = 0; c < (components ? components : 1); c++) {
     dist_tensor tensor;
-    status = dist_value_tensor(components ? dist_value_item(features, i) : features, &tensor);
-    if (!status) *out_rows += tensor.shape[0];
+    const dist_status status = dist_value_tensor(components ? dist_value_item(labels, c) : labels, &tensor);
+    if (status) return status;
+    const int64_t count = tensor.shape[0] * (tensor.ndim == 2 ? tensor.shape[1] : 1);
+    const int32_t *label = tensor.data;
+    for (int64_t i = 0; i < count; i++) *out_rows += label[i] != DATA_NO_LABEL;
   }
-  return status;
+  return DIST_OK;
 }
 
 dist_status trainer_step(trainer *t, dist_value *batch, network_score *score) {

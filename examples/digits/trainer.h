@@ -3,6 +3,11 @@
 // Data-parallel training on libdist: one step is one dist_run_values(), in which every replica computes
 // gradients on its part of the batch, all-reduces them with its peers, and changes its own copy of the
 // variables alike.
+//
+// With DIST_NUMERICS_ORDERED a replica's part is rows, whose gradients it adds up itself: the bits depend on
+// how many rows that are, so on the number of replicas. With DIST_NUMERICS_REPRODUCIBLE its part is whole
+// micro-batches, and it brings the gradients of each as a contribution of their own to the one sum, which is
+// exact: the bits depend on the micro-batches alone.
 #pragma once
 
 #include <dist/dist.h>
@@ -26,6 +31,7 @@ enum { TRAINER_EVENTS = 8 * TRAINER_KINDS }; /* the latest eight steps */
 /** One replica's own: written by that replica alone. */
 typedef struct {
   network net;
+  network_gradients *gradients;         /* of each micro-batch of its part; [0] becomes the sum over all */
   trainer_event events[TRAINER_EVENTS]; /* a ring: event k is at k % TRAINER_EVENTS */
   int64_t num_events;                   /* since the start */
   int64_t total_ns[TRAINER_KINDS];
@@ -34,6 +40,8 @@ typedef struct {
 typedef struct {
   dist_strategy *strategy;
   int32_t num_replicas;
+  int32_t numerics;   /* DIST_NUMERICS_... */
+  int64_t most_parts; /* micro-batches that a replica may have; ORDERED: 1, all its rows */
   model parameters;
   trainer_replica *replicas;
   float rate;
@@ -44,20 +52,20 @@ typedef struct {
   int32_t *predictions; /* where trainer_evaluate() writes, by row of the table; or NULL */
 } trainer;
 
-/** `global_batch_size` is the largest of all batches. trainer_destroy() ends it, also after a failure. */
+/** trainer_destroy() ends it, also after a failure. */
 dist_status trainer_create(dist_strategy *strategy, int64_t features, int64_t classes, uint64_t seed,
-                           int64_t global_batch_size, trainer *out);
+                           int32_t numerics, trainer *out);
 
 void trainer_destroy(trainer *t);
 
 /**
- * Step t->step on a batch of the dataset; adds to `score` what the model made of it before the step. A
- * replica that fails before its gradients are exchanged stops its peers there: no parameter has changed, and
- * the step may be taken again.
+ * Step t->step on a batch of a dataset, of micro-batches where the numerics are REPRODUCIBLE; adds to `score`
+ * what the model made of it before the step. A replica that fails before its gradients are exchanged stops
+ * its peers there: no parameter has changed, and the step may be taken again.
  */
 dist_status trainer_step(trainer *t, dist_value *batch, network_score *score);
 
-/** Scores the model on a whole dataset. */
+/** Scores the model on a whole dataset of rows. */
 dist_status trainer_evaluate(trainer *t, dist_dataset *dataset, network_score *score);
 
 /** Nanoseconds of the steady clock. */

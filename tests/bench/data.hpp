@@ -41,6 +41,8 @@ class Data {
   // Puts a replica's values back and spoils its output. On the replica's own thread, so that its caches
   // hold its data, as after a computation.
   void reset(int replica) noexcept;
+  // For sums in another order than that of the replicas, where there are more than two: they may round apart.
+  void allow_rounding() { rounding_allowed_ = replicas_ > 2; }
   // Compares a replica's result with the plain sum; what differs is counted.
   void check(int replica, int iterations) noexcept;
   size_t wrong() const { return wrong_.load(); }
@@ -49,6 +51,7 @@ class Data {
 
  private:
   using Bits = std::vector<unsigned char>;
+  bool about_equal(const unsigned char* from, size_t bytes) const;
   struct Free {
     void operator()(void* memory) const;
   };
@@ -64,6 +67,7 @@ class Data {
   std::vector<Bits> pattern_;  // a replica's values, repeated over its tensor
   Bits expected_;              // the same period
   int expected_iterations_ = 0;
+  bool rounding_allowed_ = false;
   std::atomic<size_t> wrong_{0};
 };
 

@@ -17,22 +17,22 @@ namespace bench {
 namespace {
 
 // 'S' sleeps, 'R' runs or is ready to: the field after the name, which may hold any character itself.
-char thread_state(const char* tid) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", tid);
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "r"), std::fclose);
+char thread_state(const std::string& tasks, const char* tid) {
+  const std::string path = tasks + tid + "/stat";
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "r"), std::fclose);
   char line[256];
   if (!file || std::fgets(line, sizeof line, file.get()) == nullptr) return 'X';  // it has just ended
   const char* after_name = std::strrchr(line, ')');
   return after_name != nullptr && after_name[1] == ' ' ? after_name[2] : 'X';
 }
 
-bool others_sleep() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), closedir);
+bool others_sleep(pid_t process) {
+  const std::string folder = "/proc/" + std::to_string(process) + "/task/";
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir(folder.c_str()), closedir);
   if (!tasks) return true;
   while (const dirent* task = readdir(tasks.get())) {
     if (task->d_name[0] == '.' || std::atoi(task->d_name) == gettid()) continue;
-    if (thread_state(task->d_name) == 'R') return false;
+    if (thread_state(folder, task->d_name) == 'R') return false;
   }
   return true;
 }
@@ -93,11 +93,13 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
-bool wait_until_quiet(double limit_us) {
+bool wait_until_quiet() { return wait_until_quiet({getpid()}, 500e3); }
+
+bool wait_until_quiet(const std::vector<pid_t>& processes, double limit_us) {
   const double begin = now_us();
   int in_a_row = 0;  // a thread that yields is seen asleep for moments
   while (now_us() - begin < limit_us) {
-    in_a_row = others_sleep() ? in_a_row + 1 : 0;
+    in_a_row = std::all_of(processes.begin(), processes.end(), others_sleep) ? in_a_row + 1 : 0;
     if (in_a_row == 3) return true;
     sleep_us(200);
   }

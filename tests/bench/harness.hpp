@@ -3,12 +3,16 @@
 // over a team of threads, and the wait until nobody else's threads are running.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
 #include "tests/bench/data.hpp"
 
 namespace bench {
+
+enum class Operation { kAllReduce, kBarrier, kRun, kIdle };
 
 // How operations follow one another.
 enum class Pace {
@@ -48,23 +52,28 @@ double median(Samples values);
 // How many CPUs this process may run on, and which.
 std::vector<int> usable_cpus();
 
-// Waits until every other thread of the process sleeps, so that one side's spinners take nothing from the
-// next side's time. False: some still ran after `limit_us`.
-bool wait_until_quiet(double limit_us = 500e3);
+// Waits until every thread of these processes sleeps but the caller's, so that one side's spinners take
+// nothing from the next side's time. False: some still ran after `limit_us`.
+bool wait_until_quiet(const std::vector<pid_t>& processes, double limit_us);
+bool wait_until_quiet();  // this process's
 
 // When each replica began and ended each thing that is timed. A replica writes its own line only.
 class Stopwatch {
  public:
+  struct Interval {
+    double begin_us, end_us;
+  };
   Stopwatch(int replicas, const Plan& plan);
   void record(int replica, double begin_us, double end_us) noexcept;
+  // What one of them recorded: a replica in another process sends it.
+  const std::vector<Interval>& of(int replica) const {
+    return lines_[static_cast<size_t>(replica)].intervals;
+  }
   // A sample is the time from the last replica's begin to the last replica's end: what came before was
   // waiting for a thread that had not arrived. The warm-up is left out.
   void collect(Samples& samples) const;
 
  private:
-  struct Interval {
-    double begin_us, end_us;
-  };
   struct alignas(128) Line {
     std::vector<Interval> intervals;  // never grows past what the constructor reserved
   };

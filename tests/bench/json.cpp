@@ -58,6 +58,13 @@ const char* operation_name(Operation operation) {
   return "";
 }
 
+void write_list(FILE* f, const std::vector<std::string>& texts) {
+  std::fprintf(f, "[");
+  for (const std::string& text : texts)
+    std::fprintf(f, "%s%s", &text == &texts.front() ? "" : ", ", quoted(text).c_str());
+  std::fprintf(f, "]");
+}
+
 void write_side(FILE* f, const SideResult& side) {
   std::fprintf(f, "{\"name\": %s, \"median_us\": %.6g, \"min_us\": %.6g, \"rounds_us\": [",
                quoted(side.name).c_str(), side.median_us, side.min_us);
@@ -68,10 +75,11 @@ void write_side(FILE* f, const SideResult& side) {
 
 void write_comparison(FILE* f, const Comparison& c) {
   std::fprintf(f,
-               "{\"with\": %s, \"unit\": \"%s\", \"more_is_better\": %s, \"ratio\": %.6g, \"min\": %.6g, "
+               "{\"with\": %s, \"group\": %s, \"unit\": \"%s\", \"more_is_better\": %s, \"ratio\": %.6g, "
+               "\"min\": %.6g, "
                "\"max\": %.6g",
-               quoted(c.with).c_str(), unit_name(c.unit), more_is_better(c.unit) ? "true" : "false", c.ratio,
-               c.ratio_min, c.ratio_max);
+               quoted(c.with).c_str(), quoted(c.group).c_str(), unit_name(c.unit),
+               more_is_better(c.unit) ? "true" : "false", c.ratio, c.ratio_min, c.ratio_max);
   if (c.target) {
     std::fprintf(f, ", \"floor\": %.6g, \"goal\": %.6g, \"floor_verdict\": \"%s\", \"goal_verdict\": \"%s\"",
                  c.target->floor, c.target->goal, verdict_name(c.floor), verdict_name(c.goal));
@@ -105,7 +113,8 @@ void write_row(FILE* f, const RowResult& row) {
 
 }  // namespace
 
-bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows) {
+bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows,
+                const Peers& peers) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
   if (!file) {
     std::fprintf(stderr, "dist_bench: %s: %s\n", path.c_str(), std::strerror(errno));
@@ -119,9 +128,13 @@ bool write_json(const std::string& path, const Settings& settings, const std::ve
     std::fprintf(f, "%s\n    %s: %s", comma, quoted(key).c_str(), quoted(value).c_str());
     comma = ",";
   }
+  std::fprintf(f, "\n  },\n  \"peers\": ");
+  write_list(f, peers.names());
+  std::fprintf(f, ",\n  \"peers_skipped\": ");
+  write_list(f, peers.skipped());
   const Tally sum = tally(rows);
   std::fprintf(f,
-               "\n  },\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
+               ",\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
                "%d},\n  \"rows\": [\n",
                sum.met, sum.level, sum.missed, sum.missed_disturbed);
   for (size_t i = 0; i < rows.size(); ++i) {

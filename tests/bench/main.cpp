@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kHelp[] =
     "usage: dist_bench [options]\n"
-    "Measures libdist beside std::barrier, OpenMP and the machine's limits, interleaved in one run.\n"
+    "Measures libdist beside std::barrier, OpenMP, other libraries and the machine's limits, in turns.\n"
     "\n"
     "  --json FILE        write everything there, too\n"
     "  --quick            2 short rounds up to 1 MiB: shows that all runs and is right, judges no floor\n"
@@ -21,6 +21,8 @@ constexpr char kHelp[] =
     "  --replicas LIST    how many replicas, as 2,4,8\n"
     "  --rounds N         at least 5 for a figure to quote; 5 if not given\n"
     "  --again N          how many rounds more, where other programs disturb some; 5 if not given\n"
+    "  --peers LIST       measure the programs of this list, too, such as MPI; the build makes\n"
+    "                     tests/bench/peers/peers.list\n"
     "  --list             print the rows' names and end\n"
     "  --help             this text\n"
     "\n"
@@ -63,15 +65,11 @@ void make_quick(Settings& settings) {
 // False, with a word on stderr, where the arguments make no sense.
 bool parse(int argc, char** argv, Arguments& arguments) {
   static const option kOptions[] = {
-      {"json", required_argument, nullptr, 'j'},
-      {"quick", no_argument, nullptr, 'q'},
-      {"filter", required_argument, nullptr, 'f'},
-      {"replicas", required_argument, nullptr, 'r'},
-      {"rounds", required_argument, nullptr, 'n'},
-      {"again", required_argument, nullptr, 'a'},
-      {"list", no_argument, nullptr, 'l'},
-      {"help", no_argument, nullptr, 'h'},
-      {nullptr, 0, nullptr, 0},
+      {"json", required_argument, nullptr, 'j'},   {"quick", no_argument, nullptr, 'q'},
+      {"filter", required_argument, nullptr, 'f'}, {"replicas", required_argument, nullptr, 'r'},
+      {"rounds", required_argument, nullptr, 'n'}, {"again", required_argument, nullptr, 'a'},
+      {"peers", required_argument, nullptr, 'p'},  {"list", no_argument, nullptr, 'l'},
+      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0},
   };
   Settings& settings = arguments.settings;
   int rounds = 0, again = -1;
@@ -84,6 +82,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       case 'r': good = parse_replicas(optarg, settings.replicas); break;
       case 'n': good = parse_number(optarg, 1, 1000, rounds); break;
       case 'a': good = parse_number(optarg, 0, 1000, again); break;
+      case 'p': settings.peers = optarg; break;
       case 'l': arguments.list = true; break;
       case 'h': arguments.help = true; break;
       default: return false;  // getopt_long has said why
@@ -122,8 +121,8 @@ int run(const Arguments& arguments) {
     print_row(rows.back());
   }
   const Tally sum = tally(rows);
-  print_tail(sum, settings);
-  if (!arguments.json.empty() && !write_json(arguments.json, settings, rows)) return kFailed;
+  print_tail(sum, settings, runner.peers());
+  if (!arguments.json.empty() && !write_json(arguments.json, settings, rows, runner.peers())) return kFailed;
   return sum.missed == 0 ? kGood : kMissedFloor;
 }
 

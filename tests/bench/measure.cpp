@@ -42,15 +42,28 @@ const Strategy& Runner::strategy(int replicas) {
   return *strategy;
 }
 
+int Runner::most_iterations(const Row& row) const {
+  int most = iterations_for(row.spec.bytes);
+  if (row.spec.pace == Pace::kPaused) most = 20;
+  if (row.spec.pace == Pace::kAsleep) most = 10;
+  most = std::min(most, settings_.most_iterations);
+  for (const auto& data : row.data) most = std::min(most, data->most_iterations());
+  return most;
+}
+
 // As many batches as fill the block, by how long one takes with everything around it.
 Plan Runner::plan_for(const Row& row, Side& side) const {
-  Plan plan{row.spec.pace, std::min(iterations_for(row.spec.bytes), settings_.most_iterations), 1};
-  if (plan.pace != Pace::kHot) plan.iterations = std::min(20, settings_.most_iterations);
-  if (plan.pace == Pace::kAsleep) plan.iterations = std::min(10, settings_.most_iterations);
-  for (const auto& data : row.data) plan.iterations = std::min(plan.iterations, data->most_iterations());
+  Plan plan{row.spec.pace, most_iterations(row), 1};
+  Samples samples;
+  if (plan.pace == Pace::kHot) {  // few first: with some peers many would take seconds
+    Plan few = plan;
+    few.iterations = std::min(few.iterations, 4);
+    side.block(few, samples);
+    plan.iterations =
+        std::clamp(static_cast<int>(4 * settings_.block_us / median(samples)), 1, plan.iterations);
+  }
   const double begin = now_us();
-  Samples ignored;
-  side.block(plan, ignored);
+  side.block(plan, samples);
   const double batch_us = (now_us() - begin) / 2;
   plan.batches =
       std::clamp(static_cast<int>(settings_.block_us / batch_us), plan.pace == Pace::kHot ? 3 : 1, 500);
@@ -59,7 +72,7 @@ Plan Runner::plan_for(const Row& row, Side& side) const {
 
 Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& note) {
   Round round;
-  const double begin = now_us(), all_begin = machine_cpu_us(), own_begin = process_cpu_us();
+  const double begin = now_us(), all_begin = machine_cpu_us(), own_begin = process_cpu_us() + peers_.cpu_us();
   for (size_t s = 0; s < row.sides.size(); ++s) {
     if (!wait_until_quiet()) note = "threads still ran before the turn of " + row.names[s];
     Samples samples;
@@ -71,7 +84,7 @@ Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& n
         throw std::runtime_error(row.spec.name() + ": " + row.names[s] + ": wrong result");
     }
   }
-  const double others_us = (machine_cpu_us() - all_begin) - (process_cpu_us() - own_begin);
+  const double others_us = (machine_cpu_us() - all_begin) - (process_cpu_us() + peers_.cpu_us() - own_begin);
   round.others_cpu = std::clamp(others_us / (now_us() - begin) / online_cpus(), 0.0, 1.0);
   return round;
 }
@@ -105,8 +118,8 @@ void Runner::compare(const Row& row, RowResult& result) const {
       ratios.push_back(ratio_of(pairing.unit, libdist.round_us[round], other.round_us[round], pairing.scale));
     }
     const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
-    Comparison comparison{other.name, pairing.unit,   best,           median(ratios), *lowest,
-                          *highest,   pairing.target, Verdict::kNone, Verdict::kNone};
+    Comparison comparison{other.name, pairing.group, pairing.unit,   best,           median(ratios),
+                          *lowest,    *highest,      pairing.target, Verdict::kNone, Verdict::kNone};
     if (pairing.target && settings_.judged) {
       comparison.floor = judge(comparison.ratio, pairing.target->floor, more_is_better(pairing.unit));
       comparison.goal = judge(comparison.ratio, pairing.target->goal, more_is_better(pairing.unit));
@@ -115,7 +128,19 @@ void Runner::compare(const Row& row, RowResult& result) const {
   }
 }
 
+// A peer that is lost takes no further part; its row begins anew without it.
 RowResult Runner::measure(const RowSpec& spec) {
+  for (;;) {
+    try {
+      return measure_once(spec);
+    } catch (const PeerLost& lost) {
+      std::fprintf(stderr, "dist_bench: %s\n", lost.what());
+      peers_.forget_lost();
+    }
+  }
+}
+
+RowResult Runner::measure_once(const RowSpec& spec) {
   RowResult result;
   result.spec = spec;
   // Two sets of buffers, the shared one of a peer, and room for the memory kernel's arrays.
@@ -131,6 +156,7 @@ RowResult Runner::measure(const RowSpec& spec) {
     case Operation::kRun: add_run(row); break;
     case Operation::kIdle: add_idle(row); break;
   }
+  add_peers(row);
   const std::vector<Round> rounds = run_rounds(row, result.note);
   for (size_t s = 0; s < row.sides.size(); ++s) {
     SideResult side{row.names[s], {}, 0, HUGE_VAL};

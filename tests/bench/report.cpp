@@ -43,7 +43,7 @@ void print_comparison(const RowResult& row, const Comparison& c, bool first) {
   const std::string libdist = first ? time_text(row.sides[0].median_us) : "";
   char range[48];
   std::snprintf(range, sizeof range, "%.3g..%.3g", c.ratio_min, c.ratio_max);
-  std::printf("%-46s %9s  %-21s %9s %8.3g %-8s %-15s", first ? row.spec.name().c_str() : "", libdist.c_str(),
+  std::printf("%-44s %9s  %-35s %9s %8.3g %-8s %-15s", first ? row.spec.name().c_str() : "", libdist.c_str(),
               c.with.c_str(), time_text(row.sides[c.side].median_us).c_str(), c.ratio, unit_text(c.unit),
               range);
   if (c.target) {
@@ -74,7 +74,7 @@ void print_head(const Settings& settings) {
   std::printf(
       "%s\n%d rounds; times are medians in us; ratios are medians of the rounds' ratios, lowest..highest\n\n",
       machine_line().c_str(), settings.rounds);
-  std::printf("%-46s %9s  %-21s %9s %8s %-8s %-15s %-12s %s\n", "row", "libdist", "beside", "us", "ratio", "",
+  std::printf("%-44s %9s  %-35s %9s %8s %-8s %-15s %-12s %s\n", "row", "libdist", "beside", "us", "ratio", "",
               "rounds", "floor", "goal");
 }
 
@@ -85,13 +85,15 @@ void print_row(const RowResult& row) {
     first = false;
   }
   if (row.others_cpu > kDisturbed) {
-    std::printf("%-46s (other programs took up to %.0f %% of the CPUs)\n", "", 100 * row.others_cpu);
+    std::printf("%-44s (other programs took up to %.0f %% of the CPUs)\n", "", 100 * row.others_cpu);
   }
-  if (!row.note.empty()) std::printf("%-46s %s\n", first ? row.spec.name().c_str() : "", row.note.c_str());
+  if (!row.note.empty()) std::printf("%-44s %s\n", first ? row.spec.name().c_str() : "", row.note.c_str());
   std::fflush(stdout);
 }
 
-void print_tail(const Tally& tally, const Settings& settings) {
+void print_tail(const Tally& tally, const Settings& settings, const Peers& peers) {
+  if (!peers.skipped().empty()) std::printf("\nPeers that took no part, or not to the end:\n");
+  for (const std::string& reason : peers.skipped()) std::printf("  %s\n", reason.c_str());
   if (!settings.judged) {
     std::printf("\nResults are right. A quick run is too short to judge floors.\n");
     return;

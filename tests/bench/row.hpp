@@ -16,6 +16,7 @@ struct Runner::Row {
     std::vector<size_t> sides;  // the fastest of them counts
     MaybeTarget target;
     double scale;  // how much more work libdist's sample does than theirs
+    std::string group;
   };
 
   explicit Row(const RowSpec& wanted) : spec(wanted) {}
@@ -29,8 +30,9 @@ struct Runner::Row {
     sides.push_back(std::move(side));
     return sides.size() - 1;
   }
-  void compare(Unit unit, std::vector<size_t> with, MaybeTarget target, double scale = 1) {
-    pairings.push_back({unit, std::move(with), target, scale});
+  void compare(Unit unit, std::vector<size_t> with, MaybeTarget target, double scale = 1,
+               std::string group = "") {
+    pairings.push_back({unit, std::move(with), target, scale, std::move(group)});
   }
 
   RowSpec spec;

@@ -29,6 +29,20 @@ std::string bytes_text(size_t bytes) {
 
 MaybeTarget some(Target target) { return target.floor > 0 ? MaybeTarget(target) : std::nullopt; }
 
+// What libdist is to reach against a group's best form: on 2 replicas with a core each, back to back.
+MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
+  if (spec.replicas != 2 || spec.pace != Pace::kHot) return std::nullopt;
+  if (spec.operation == Operation::kRun) {
+    if (group == PeerGroup::kJax) return targets::kRunHotJax;
+    if (group == PeerGroup::kTensorFlow) return targets::kRunHotTensorFlow;
+  }
+  if (spec.operation != Operation::kAllReduce || spec.layout != Layout::kInPlace) return std::nullopt;
+  if (spec.dtype == DIST_F32) return targets::all_reduce(group)[targets::size_class(spec.bytes)];
+  if (spec.bytes == kMiB && group == PeerGroup::kJax) return targets::k16BitJax;
+  if (spec.bytes == kMiB && group == PeerGroup::kOneCcl) return targets::k16BitOneCcl;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string RowSpec::name() const {
@@ -149,6 +163,24 @@ void Runner::add_run(Row& row) {
 void Runner::add_idle(Row& row) {
   row.add(libdist_idle(strategy(row.spec.replicas)));
   row.compare(Unit::kCpuShare, {row.add(wall_time(kIdleUs))}, some(targets::kIdle));
+}
+
+// Peers spin: with more of their ranks than CPUs they would measure the scheduler.
+void Runner::add_peers(Row& row) {
+  const RowSpec& spec = row.spec;
+  if (peers_.empty() || spec.replicas < 2 || spec.replicas > cpus_ || spec.pace == Pace::kAsleep ||
+      spec.operation == Operation::kIdle) {
+    return;
+  }
+  peers_.start(spec.replicas);
+  const peers::Request request{"",         spec.operation, spec.dtype,
+                               spec.bytes, spec.layout,    {spec.pace, most_iterations(row), 1}};
+  for (const PeerGroup group : kPeerGroups) {
+    std::vector<size_t> sides;
+    for (auto& side : peers_.sides(group, request)) sides.push_back(row.add(std::move(side)));
+    if (!sides.empty())
+      row.compare(Unit::kTimesAsFast, sides, peer_target(group, spec), 1, group_word(group));
+  }
 }
 
 }  // namespace bench

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/external.hpp"
 #include "tests/bench/sides.hpp"
 #include "tests/bench/targets.hpp"
 
@@ -22,9 +23,8 @@ struct Settings {
   bool judged = true;  // floors count: not in a quick run, which is too short to say
   std::vector<int> replicas{2, 4, 8};
   std::string filter;  // part of a row's name; empty: all
+  std::string peers;   // the list of programs to measure beside libdist; empty: none
 };
-
-enum class Operation { kAllReduce, kBarrier, kRun, kIdle };
 
 struct RowSpec {
   Operation operation = Operation::kAllReduce;
@@ -57,6 +57,7 @@ struct Round {
 // libdist beside one other side.
 struct Comparison {
   std::string with;
+  std::string group;  // of peers; empty: one of a kind
   Unit unit = Unit::kTimesAsFast;
   size_t side = 0;                                 // in RowResult::sides
   double ratio = 0, ratio_min = 0, ratio_max = 0;  // median, lowest, highest of the rounds' ratios
@@ -77,23 +78,29 @@ std::vector<RowSpec> all_rows(const Settings& settings);
 
 class Runner {
  public:
-  explicit Runner(const Settings& settings) : settings_(settings) {}
+  explicit Runner(const Settings& settings)
+      : settings_(settings), peers_(settings.peers.empty() ? Peers() : Peers(settings.peers)) {}
   // Throws std::runtime_error on a wrong result or a failing operation.
   RowResult measure(const RowSpec& spec);
+  const Peers& peers() const { return peers_; }
 
  private:
+  RowResult measure_once(const RowSpec& spec);
   struct Row;
   void add_all_reduce(Row& row);
   void add_barrier(Row& row);
   void add_run(Row& row);
   void add_idle(Row& row);
+  void add_peers(Row& row);
   Round run_round(Row& row, const std::vector<Plan>& plans, std::string& note);
   std::vector<Round> run_rounds(Row& row, std::string& note);
   void compare(const Row& row, RowResult& result) const;
+  int most_iterations(const Row& row) const;
   Plan plan_for(const Row& row, Side& side) const;
   const Strategy& strategy(int replicas);
 
   Settings settings_;
+  Peers peers_;
   int cpus_ = static_cast<int>(usable_cpus().size());
   std::map<int, std::unique_ptr<Strategy>> strategies_;
   CpuPair seen_;

@@ -19,6 +19,12 @@ enum class Unit {
 };
 constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
 
+// Peers of one kind: the fastest of them is what a figure is measured against.
+enum class PeerGroup { kMpi, kOneCcl, kGloo, kJax, kTensorFlow };
+inline constexpr std::array kPeerGroups{PeerGroup::kMpi, PeerGroup::kOneCcl, PeerGroup::kGloo,
+                                        PeerGroup::kJax, PeerGroup::kTensorFlow};
+const char* group_word(PeerGroup group);
+
 struct Target {
   double floor, goal;
 };
@@ -33,6 +39,20 @@ inline constexpr std::array<Target, 7> kStdBarrier{
 inline constexpr std::array<Target, 7> kOpenMp{
     // 0: no target; one caller without replicas is no peer there
     {{0, 0}, {0, 0}, {1.5, 2.5}, {1, 1.8}, {0.95, 1.3}, {0.95, 1.4}, {0.95, 1.05}}};
+inline constexpr std::array<Target, 7> kMpi{
+    {{1.6, 2.4}, {2, 2.9}, {6.5, 8}, {7, 9}, {3.8, 5}, {4, 5}, {5.5, 7}}};
+inline constexpr std::array<Target, 7> kOneCcl{
+    {{60, 140}, {60, 100}, {35, 60}, {9, 13}, {6, 9}, {4, 5}, {2.3, 3}}};
+inline constexpr std::array<Target, 7> kGloo{
+    {{700, 900}, {700, 1000}, {280, 350}, {45, 75}, {25, 32}, {12, 18}, {6.5, 8.5}}};
+inline constexpr std::array<Target, 7> kJax{
+    {{130, 250}, {85, 190}, {50, 80}, {15, 20}, {6, 9}, {5, 6.5}, {10, 13}}};
+inline constexpr std::array<Target, 7> kTensorFlow{
+    {{1500, 2400}, {1000, 1700}, {600, 770}, {60, 97}, {33, 42}, {8.5, 12}, {18, 23}}};
+
+// The same in f16 and bf16, at 1 MiB.
+inline constexpr Target k16BitJax{12, 20};
+inline constexpr Target k16BitOneCcl{10, 13};
 
 // More replicas than cores, against std::barrier.
 inline constexpr Target kOversubscribedSmall{1.7, 2.5};  // <= 16 KiB
@@ -41,6 +61,8 @@ inline constexpr Target kOversubscribedLarge{1.5, 2.8};
 // The empty dist_run on 2 replicas, against OpenMP's empty parallel region.
 inline constexpr Target kRunHot{2.5, 5};
 inline constexpr Target kRunFromSleep{1, 1};
+inline constexpr Target kRunHotJax{80, 200};
+inline constexpr Target kRunHotTensorFlow{400, 900};
 
 // A strategy that nobody runs: nothing, up to what measuring it costs.
 inline constexpr Target kIdle{0.001, 0.001};
@@ -61,6 +83,17 @@ constexpr size_t size_class(size_t bytes) {
   size_t column = 0;
   while (column < up_to.size() && bytes > up_to[column]) ++column;
   return column;
+}
+
+constexpr const std::array<Target, 7>& all_reduce(PeerGroup group) {
+  switch (group) {
+    case PeerGroup::kMpi: return kMpi;
+    case PeerGroup::kOneCcl: return kOneCcl;
+    case PeerGroup::kGloo: return kGloo;
+    case PeerGroup::kJax: return kJax;
+    case PeerGroup::kTensorFlow: break;
+  }
+  return kTensorFlow;
 }
 
 }  // namespace targets

@@ -72,6 +72,56 @@ class Training(Case):
         self.assertEqual(self.parameters(*arguments, 70), self.parameters(*arguments, 1))
 
 
+class Scaling(Case):
+    ROW = r"^ +(\d+)  +(\d+\.\d{3})  +(\d+\.\d\d)  +(\d\.\d{3})  ([0-9a-f]{16})$"
+
+    def table(self, lines):
+        """What stands in the rows of the table: replicas, seconds, speed-up, accuracy, the hash's first digits."""
+        head = lines.index("replicas   seconds  speed-up  accuracy  parameters")
+        return [re.match(self.ROW, line).groups() for line in lines[head + 1 : -1]]
+
+    def test_any_number_of_replicas_gives_the_same_bits(self):
+        # 3 and 5 do not divide the 8 micro-batches of a batch; the later of 11 replicas have none.
+        lines = self.train("--epochs", 2, "--replicas", "1,2,3,4,5,8,11")
+        rows = self.table(lines)
+        self.assertEqual([row[0] for row in rows], ["1", "2", "3", "4", "5", "8", "11"])
+        end = re.fullmatch(r"all 7 runs gave the same parameters: ([0-9a-f]{64})", lines[-1])
+        self.assertEqual({row[4] for row in rows}, {end[1][:16]})
+        self.assertEqual(len({row[3] for row in rows}), 1)
+        losses = [line.split(",")[0] for line in lines if line.startswith("epoch 2/2: loss ")]
+        self.assertEqual((len(losses), len(set(losses))), (7, 1))
+        # A run by itself comes to the same.
+        alone = self.parameters("--epochs", 2, "--replicas", 2, "--numerics", "reproducible")
+        self.assertEqual(alone, f"parameters: {end[1]}")
+
+    def test_a_last_batch_that_is_not_full(self):
+        # Of 19 rows 16 are trained on, and of 24 rows 20: two whole micro-batches, and three of which one has 4.
+        for rows in (19, 24):
+            table = self.folder / "own.csv"
+            table.write_text("".join(f"{i * 0.37},{i % 7},{i % 3}\n" for i in range(rows)))
+            lines = self.train("--data", table, "--epochs", 3, "--replicas", "1,2,3,4")
+            self.assertIn(f"{rows} rows: {rows - rows // 5} to train on", lines[0])
+            self.assertRegex(lines[-1], r"^all 4 runs gave the same parameters: [0-9a-f]{64}$")
+
+    def test_speed_up_is_against_the_first(self):
+        rows = self.table(self.train("--epochs", 5, "--replicas", "2,1"))
+        self.assertEqual(rows[0][2], "1.00")
+        self.assertAlmostEqual(float(rows[1][2]), float(rows[0][1]) / float(rows[1][1]), delta=0.06)
+
+    def test_ordered_sums_may_differ(self):
+        lines = self.train("--epochs", 1, "--replicas", "1,2", "--numerics", "ordered")
+        rows = self.table(lines)
+        self.assertEqual(lines[-1], "the runs' parameters differ, as ordered sums may; see --numerics reproducible")
+        for row in rows:
+            self.assertIn(row[4], self.parameters("--epochs", 1, "--replicas", row[0]))
+
+    def test_a_fault_changes_nothing(self):
+        arguments = ("--epochs", 1, "--replicas", "2,3")
+        lines = self.train(*arguments, "--fault", "1@4")
+        self.assertEqual(sum(line == "training goes on from step 4" for line in lines), 2)
+        self.assertEqual(lines[-1], self.train(*arguments)[-1])
+
+
 class Faults(Case):
     def test_training_goes_on_from_the_step_that_failed(self):
         arguments = ("--epochs", 1, "--replicas", 3)
@@ -91,18 +141,27 @@ class CommandLine(Case):
     def test_help(self):
         done = run("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for word in ("replicas", "epochs", "seed", "data", "label", "fault", "report", "130"):
+        for word in ("replicas", "numerics", "epochs", "seed", "data", "label", "fault", "report", "130"):
             self.assertIn(word, done.stdout)
 
     def test_bad_values_are_named(self):
         for arguments, words in (
             (("--replicas", 0), '--replicas is "0"; a whole number from 1 to 256 was expected'),
             (("--replicas", 257), "from 1 to 256"),
+            (("--replicas", ""), '--replicas is ""'),
+            (("--replicas", "1,,2"), 'a number in --replicas is ""; a whole number from 1 to 256 was expected'),
+            (("--replicas", "1,"), 'a number in --replicas is ""'),
+            (("--replicas", "1,999"), 'a number in --replicas is "999"'),
+            (("--replicas", "1,2x"), 'a number in --replicas is "2x"'),
+            (("--replicas", ",".join("1" * 17)), "--replicas has more than 16 numbers"),
+            (("--numerics", "exact"), '--numerics is "exact"; ordered or reproducible was expected'),
             (("--epochs", "many"), '--epochs is "many"'),
             (("--seed", -1), '--seed is "-1"'),
             (("--seed", 2**64), "--seed is"),
             (("--fault", "1"), "R@STEP was expected"),
             (("--fault", "2@1"), "--fault names replica 2, but there are 2"),
+            (("--fault", "2@1", "--replicas", "4,2"), "--fault names replica 2, but there are 2"),
+            (("--fault", "1x@1"), 'the replica of --fault is "1x"'),
             (("--fault", "1@0"), "the step of --fault"),
             (("--fault", "1@24", "--epochs", 1), "--fault names step 24, but there are 23"),
             (("--label", 1), "--label needs --data"),
@@ -211,6 +270,30 @@ class Interrupt(Case):
         self.assertEqual(f"interrupted after step {told['steps']}", lines[-3])
 
 
+    def test_it_ends_a_list_of_runs(self):
+        # The first run is short beside the rest, so there is much of the second left when the signal comes.
+        report = self.folder / "run.json"
+        replicas = ",".join(["1"] + 15 * ["2"])
+        with subprocess.Popen(
+            [PROGRAM, "--epochs", "20", "--replicas", replicas, "--report", report],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            lines = []
+            while not (lines and lines[-1].startswith("epoch ") and lines[-1].endswith(" 2 replicas\n")):
+                lines.append(process.stdout.readline())
+                self.assertTrue(lines[-1], "the runs have ended")
+            process.send_signal(signal.SIGINT)
+            rest = process.stdout.read().splitlines()
+            self.assertEqual(process.wait(timeout=60), 130)
+        told = json.loads(report.read_text())
+        finished = len(told["runs"])
+        self.assertLess(finished, 16)
+        self.assertIn("replicas   seconds  speed-up  accuracy  parameters", rest)
+        self.assertIn(f"{finished} of 16 runs finished", rest)
+        self.assertTrue(told["interrupted"])
+
+
 class Report(Case):
     @classmethod
     def setUpClass(cls):
@@ -250,12 +333,23 @@ class Report(Case):
         addresses = set(re.findall(r"""(?:src|href)=["']?([^"'> ]+)""", page))
         self.assertEqual([a for a in addresses if not a.startswith(("#", "data:"))], [])
 
+    def test_page_of_a_list_of_runs(self):
+        run_told, page = self.page_of("--epochs", 2, "--replicas", "1,3")
+        self.assertEqual([one["num_replicas"] for one in run_told["runs"]], [1, 3])
+        self.assertEqual({one["parameters"] for one in run_told["runs"]}, {run_told["parameters"]})
+        self.assertEqual((run_told["num_replicas"], run_told["numerics"]), (3, "reproducible"))
+        self.assertIsNone(run_told["contrast"])
+        self.assertIn("One training, 2 runs", page)
+        self.assertIn("are equal, bit for bit", page)
+        self.assertEqual(page.count(f"<code>{run_told['parameters'][:16]}</code>"), 2)
+
     def test_page_of_another_table(self):
         table = self.folder / "own.csv"
         table.write_text("".join(f"{i % 7},{i % 3},<b>{i % 3}</b>\n" for i in range(60)))
         run_told, page = self.page_of("--epochs", 1, "--data", table)
         self.assertEqual(run_told["features"], 2)
         self.assertNotIn("Digits that the model got wrong", page)
+        self.assertNotIn("One training", page)
         self.assertNotIn("<b>0</b>", page)
 
     def test_a_run_that_cannot_be_read(self):

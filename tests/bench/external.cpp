@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A turn of such a peer is one command: its process sleeps before and after it.
+#include "tests/bench/external.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+namespace bench {
+namespace {
+
+constexpr double kFallAsleepUs = 2e6;
+constexpr int kTrialIterations = 4, kTrialBatches = 3;
+constexpr int kMostBatches = 50;  // on a busy machine each costs a peer that spins a time slice
+constexpr double kTooSlow = 4;    // times the group's fastest form, in the trial
+
+bool find_group(const std::string& word, PeerGroup& group) {
+  for (const PeerGroup each : kPeerGroups) {
+    if (word == group_word(each)) {
+      group = each;
+      return true;
+    }
+  }
+  return false;
+}
+
+class ExternalSide final : public Side {
+ public:
+  ExternalSide(PeerProcess& process, peers::Request request)
+      : process_(process), request_(std::move(request)) {}
+  std::string name() const override {
+    return process_.name() + (request_.form.empty() ? "" : ", " + request_.form);
+  }
+
+  void block(const Plan& plan, Samples& samples) override {
+    request_.plan = plan;
+    request_.plan.batches = std::min(plan.batches, kMostBatches);
+    if (!measure(samples)) process_.lose("has changed its mind");
+  }
+
+  // False: it has no such thing.
+  bool measure(Samples& samples) {
+    const peers::Words answer = process_.ask(peers::to_line(request_));
+    if (answer[0] == "@no") return false;
+    if (answer[0] != "@times" || answer.size() < 2) {
+      throw std::runtime_error(name() + ": " + (answer.size() > 1 ? answer[1] : answer[0]));
+    }
+    for (size_t i = 1; i < answer.size(); ++i) samples.push_back(std::strtod(answer[i].c_str(), nullptr));
+    if (!wait_until_quiet(process_.processes(), kFallAsleepUs))
+      process_.lose("does not sleep after its turn");
+    return true;
+  }
+
+ private:
+  PeerProcess& process_;
+  peers::Request request_;
+};
+
+}  // namespace
+
+const char* group_word(PeerGroup group) {
+  switch (group) {
+    case PeerGroup::kMpi: return "mpi";
+    case PeerGroup::kOneCcl: return "oneccl";
+    case PeerGroup::kGloo: return "gloo";
+    case PeerGroup::kJax: return "jax";
+    case PeerGroup::kTensorFlow: return "tensorflow";
+  }
+  return "?";
+}
+
+Peers::Peers(const std::string& list) {
+  std::ifstream file(list);
+  if (!file) throw std::runtime_error(list + " cannot be read: a build with -Dpeers=enabled makes it");
+  for (std::string line; std::getline(file, line);) {
+    const peers::Words words = peers::split(line);
+    PeerGroup group;
+    if (words.size() < 3) continue;
+    if (find_group(words[0], group)) {
+      offers_.push_back({group, words[1], {words.begin() + 2, words.end()}, nullptr});
+    } else {
+      skipped_.push_back(words[1] + ": not installed (" + words[2] + ")");
+    }
+  }
+}
+
+void Peers::start(int replicas) {
+  if (replicas == replicas_) return;
+  replicas_ = replicas;
+  names_.clear();
+  for (Offer& offer : offers_) {
+    offer.process.reset();
+    peers::Words command = offer.command;
+    std::replace(command.begin(), command.end(), std::string("@RANKS@"), std::to_string(replicas));
+    try {
+      offer.process = std::make_unique<PeerProcess>(command);
+      names_.push_back(offer.process->name());
+    } catch (const PeerLost& lost) {
+      skipped_.push_back(offer.label + ": " + lost.what());
+    }
+  }
+}
+
+std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Request& request) {
+  std::vector<std::pair<double, std::unique_ptr<ExternalSide>>> tried;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (Offer& offer : offers_) {
+    if (offer.group != group || !offer.process) continue;
+    for (const std::string& form : offer.process->forms()) {
+      peers::Request trial = request;
+      trial.form = form;
+      trial.plan.iterations = std::min(kTrialIterations, request.plan.iterations);
+      trial.plan.batches = kTrialBatches;
+      auto side = std::make_unique<ExternalSide>(*offer.process, trial);
+      Samples samples;
+      if (!side->measure(samples)) continue;
+      const double us = *std::min_element(samples.begin(), samples.end());
+      fastest = std::min(fastest, us);
+      tried.emplace_back(us, std::move(side));
+    }
+  }
+  std::vector<std::unique_ptr<Side>> sides;
+  for (auto& [us, side] : tried) {
+    if (us <= kTooSlow * fastest) sides.push_back(std::move(side));
+  }
+  return sides;
+}
+
+void Peers::forget_lost() {
+  for (Offer& offer : offers_) {
+    if (!offer.process || offer.process->lost().empty()) continue;
+    skipped_.push_back(offer.label + ": " + offer.process->lost());
+    offer.process.reset();
+  }
+}
+
+double Peers::cpu_us() const {
+  double sum = 0;
+  for (const Offer& offer : offers_) {
+    if (offer.process) sum += offer.process->cpu_us();
+  }
+  return sum;
+}
+
+}  // namespace bench

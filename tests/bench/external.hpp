@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peers that are programs of their own (folder peers): which there are, and their turns in a row.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/bench/peer_process.hpp"
+#include "tests/bench/targets.hpp"
+
+namespace bench {
+
+class Peers {
+ public:
+  Peers() = default;  // none
+  // From the list that the build made. Throws std::runtime_error where it cannot be read.
+  explicit Peers(const std::string& list);
+
+  bool empty() const { return offers_.empty(); }
+  // Why some take no part, a line each.
+  const std::vector<std::string>& skipped() const { return skipped_; }
+  // Names and versions of those that have been started.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // Sees to it that all run for this many replicas, and none for another number.
+  void start(int replicas);
+  // One group's forms that can do this. Forms that are far from the group's fastest are left out: the fastest
+  // counts, and the others only take time. Throws PeerLost, and std::runtime_error on a wrong result.
+  std::vector<std::unique_ptr<Side>> sides(PeerGroup group, const peers::Request& request);
+  // Throws away those that do not answer any more; their rows go on without them.
+  void forget_lost();
+  double cpu_us() const;
+
+ private:
+  struct Offer {
+    PeerGroup group;
+    std::string label;
+    peers::Words command;
+    std::unique_ptr<PeerProcess> process;
+  };
+  std::vector<Offer> offers_;
+  std::vector<std::string> skipped_, names_;
+  int replicas_ = 0;
+};
+
+}  // namespace bench

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer that is a process of its own, or several: started, asked, watched and stopped by dist_bench.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/bench/peers/protocol.hpp"
+
+namespace bench {
+
+// It did not start, died, or did not answer in time.
+class PeerLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class PeerProcess {
+ public:
+  // Returns when it has said that it is ready. Throws PeerLost.
+  explicit PeerProcess(const peers::Words& command);
+  // Ends it: by the end of its input, or else by force.
+  ~PeerProcess();
+  PeerProcess(const PeerProcess&) = delete;
+  PeerProcess& operator=(const PeerProcess&) = delete;
+
+  const std::string& name() const { return name_; }
+  const peers::Words& forms() const { return forms_; }
+  // It and all that it started, such as a launcher's ranks.
+  const std::vector<pid_t>& processes() const { return processes_; }
+  // Their CPU time so far.
+  double cpu_us() const;
+
+  // Gives it up, and why: throws PeerLost, and lost() gives the words from then on.
+  [[noreturn]] void lose(const std::string& what);
+  const std::string& lost() const { return lost_; }
+
+  // Sends a command and waits for its answer. Throws PeerLost.
+  peers::Words ask(const std::string& command);
+
+ private:
+  void start(const peers::Words& command);
+  void stop();
+  bool read_answer(peers::Words& answer, double limit_us);
+  std::string last_words();
+
+  struct Close {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+  std::string name_ = "it", lost_;
+  peers::Words forms_;
+  pid_t process_ = -1;
+  int to_ = -1, from_ = -1;
+  std::unique_ptr<FILE, Close> errors_;  // what it prints on stderr
+  std::string unread_;
+  std::vector<pid_t> processes_;
+};
+
+}  // namespace bench

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gloo over TCP on loopback, the only transport that it has between processes of one host, with each of its
+// algorithms. Its ranks are forked processes or threads.
+#include <gloo/allreduce.h>
+#include <gloo/allreduce_halving_doubling.h>
+#include <gloo/allreduce_ring_chunked.h>
+#include <gloo/barrier.h>
+#include <gloo/config.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/hash_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "tests/bench/peers/team.hpp"
+
+namespace {
+
+using namespace bench;
+using GlooContext = std::shared_ptr<gloo::rendezvous::Context>;
+
+std::string name() {
+  return "Gloo " + std::to_string(GLOO_VERSION_MAJOR) + "." + std::to_string(GLOO_VERSION_MINOR) + "." +
+         std::to_string(GLOO_VERSION_PATCH);
+}
+
+class Gloo final : public peers::Library {
+ public:
+  Gloo(GlooContext context, std::string ranks) : context_(std::move(context)), ranks_(std::move(ranks)) {}
+
+  peers::Words forms() const override {
+    peers::Words forms{"ring", "bcube", "halving-doubling", "chunked ring"};
+    for (std::string& form : forms) form.insert(0, ranks_ + ", ");
+    return forms;
+  }
+
+  void meet() override {
+    gloo::BarrierOptions options(context_);
+    gloo::barrier(options);
+  }
+
+  std::function<void()> operation(const peers::Request& request, Data* data) override {
+    const std::string algorithm = request.form.substr(request.form.find(", ") + 2);
+    if (request.operation == Operation::kBarrier && algorithm == "ring") return [this] { meet(); };
+    if (request.operation != Operation::kAllReduce || request.dtype != DIST_F32) return {};
+    if (request.layout == Layout::kOneOutput) return {};
+    const bool in_place = request.layout == Layout::kInPlace;
+    if (algorithm == "ring") return by_function(gloo::AllreduceOptions::Algorithm::RING, *data, in_place);
+    if (algorithm == "bcube") return by_function(gloo::AllreduceOptions::Algorithm::BCUBE, *data, in_place);
+    if (!in_place) return {};  // the classes have one buffer only
+    return algorithm == "chunked ring" ? by_class<gloo::AllreduceRingChunked<float>>(*data)
+                                       : by_class<gloo::AllreduceHalvingDoubling<float>>(*data);
+  }
+
+ private:
+  std::function<void()> by_function(gloo::AllreduceOptions::Algorithm algorithm, Data& data, bool in_place) {
+    auto* const in = static_cast<float*>(data.in(context_->rank));
+    auto* const out = static_cast<float*>(data.out(context_->rank));
+    const size_t count = data.count();
+    return [this, algorithm, in, out, count, in_place] {
+      gloo::AllreduceOptions options(context_);
+      if (!in_place) options.setInput(in, count);
+      options.setOutput(out, count);
+      options.setAlgorithm(algorithm);
+      void (*const sum)(void*, const void*, const void*, size_t) = &gloo::sum<float>;
+      options.setReduceFunction(sum);
+      gloo::allreduce(options);
+    };
+  }
+
+  template <class Algorithm>
+  std::function<void()> by_class(Data& data) {
+    const std::vector<float*> buffers{static_cast<float*>(data.in(context_->rank))};
+    auto algorithm = std::make_shared<Algorithm>(context_, buffers, static_cast<int>(data.count()));
+    return [algorithm] { algorithm->run(); };
+  }
+
+  GlooContext context_;
+  std::string ranks_;
+};
+
+std::shared_ptr<gloo::transport::Device> loopback() {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = "127.0.0.1";
+  return gloo::transport::tcp::CreateDevice(attributes);
+}
+
+void serve_rank(peers::Seat& seat, gloo::rendezvous::Store& store,
+                std::shared_ptr<gloo::transport::Device> device, const char* ranks) {
+  auto context = std::make_shared<gloo::rendezvous::Context>(seat.rank(), seat.ranks());
+  context->connectFullMesh(store, device);
+  Gloo gloo(context, ranks);
+  peers::serve(seat, gloo, name());
+  gloo.meet();  // all close together: a connection that breaks is an exception
+}
+
+void run_threads(int ranks) {
+  std::vector<peers::Seat> seats = peers::make_seats(ranks);
+  gloo::rendezvous::HashStore store;
+  const auto device = loopback();
+  std::vector<std::jthread> threads;
+  for (peers::Seat& seat : seats) {
+    threads.emplace_back([&] { serve_rank(seat, store, device, "threads"); });
+  }
+}
+
+// Rank 0 is this process, so that it has dist_bench's pipes and the others end with it.
+void run_processes(int ranks) {
+  char folder[] = "/tmp/dist_bench-gloo-XXXXXX";
+  if (mkdtemp(folder) == nullptr) throw std::runtime_error("/tmp cannot be written to");
+  std::vector<peers::Seat> seats = peers::make_seats(ranks);
+  std::vector<pid_t> others;
+  int mine = 0;
+  for (int rank = 1; rank < ranks && mine == 0; ++rank) {
+    const pid_t process = fork();
+    if (process == 0) mine = rank;
+    if (process > 0) others.push_back(process);
+  }
+  {
+    peers::Seat seat = std::move(seats[static_cast<size_t>(mine)]);
+    seats.clear();  // the other ends, or a rank would not see that rank 0 has gone
+    gloo::rendezvous::FileStore store(folder);
+    serve_rank(seat, store, loopback(), "processes");
+  }
+  if (mine != 0) std::_Exit(0);
+  for (const pid_t process : others) waitpid(process, nullptr, 0);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int ranks = peers::ranks_argument(argc, argv, 1);
+  try {
+    argc > 2 && std::string(argv[2]) == "threads" ? run_threads(ranks) : run_processes(ranks);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gloo: %s\n", error.what());
+    std::_Exit(1);
+  }
+  return 0;
+}

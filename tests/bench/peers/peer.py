@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol of protocol.hpp and the loop of a measurement, for peers that are Python packages."""
+
+import contextlib
+import os
+import sys
+import time
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+UNITS = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+PERIOD = 65521  # elements after which a tensor repeats itself, as in dist_bench
+PAUSE = 1e-3
+
+
+class Request(NamedTuple):
+    form: str
+    operation: str
+    dtype: str
+    bytes: int
+    layout: str
+    pace: str
+    iterations: int
+    batches: int
+
+    @property
+    def in_place(self):
+        return self.layout == "in_place"
+
+
+class WrongResult(Exception):
+    pass
+
+
+class Tensors:
+    """What the replicas contribute, one row each, and the plain sum that must come back."""
+
+    def __init__(self, dtype, byte_count, replicas):
+        self.dtype, self.replicas = dtype, replicas
+        count = byte_count // TYPES[dtype].itemsize
+        period = min(PERIOD, count)
+        signs = np.where(np.arange(period) % 3 == 0, -1, 1)  # one for all replicas: no sum is zero
+        magnitudes = np.random.default_rng(1).uniform(1, 2, (replicas, period))
+        self.pattern = (signs * magnitudes).astype(TYPES[dtype])
+        self.rows = np.stack([np.resize(row, count) for row in self.pattern])
+
+    def expected(self, iterations):
+        """After as many sums in place; 1 out of place."""
+        rows = [row.astype(np.float32) for row in self.pattern]
+        for _ in range(iterations):
+            total = rows[0]
+            for row in rows[1:]:
+                total = total + row
+            total = total.astype(TYPES[self.dtype])
+            rows = [total.astype(np.float32)] * self.replicas
+        return total
+
+    def check(self, results, iterations):
+        """Bit for bit; with more than two replicas the order of the sum is the library's own."""
+        count = self.rows.shape[1]
+        wanted = np.resize(self.expected(iterations), count)
+        tolerance = UNITS[self.dtype] * self.replicas * iterations
+        for result in map(np.asarray, results):
+            right = result.dtype == wanted.dtype and result.shape == wanted.shape
+            if right and self.replicas > 2:
+                error = np.abs(result.astype(np.float64) - wanted.astype(np.float64))
+                right = bool(np.all(error <= tolerance * np.abs(wanted.astype(np.float64))))
+            elif right:
+                right = same_bits(result, wanted)
+            if not right:
+                raise WrongResult(f"wrong result after {iterations} operations")
+
+
+def same_bits(a, b):
+    integers = np.dtype(f"u{a.itemsize}")
+    return np.array_equal(a.view(integers), b.view(integers))
+
+
+def measure(operation, request):
+    """Microseconds an operation, one sample a batch (hot) or an operation (with pauses). `operation` has
+    reset(), run(n), which returns when all n are done, and check(n)."""
+    samples = []
+    for batch in range(request.batches + 1):
+        operation.reset()
+        single = request.pace != "hot"
+        for _ in range(request.iterations if single else 1):
+            count = 1 if single else request.iterations
+            if single:
+                time.sleep(PAUSE)
+            begin = time.perf_counter()
+            operation.run(count)
+            end = time.perf_counter()
+            if batch > 0:
+                samples.append((end - begin) / count * 1e6)
+        operation.check(request.iterations)
+    return samples
+
+
+def answer(make_operation, line):
+    words = line.split("\t")
+    if len(words) != 9 or words[0] != "measure":
+        return ["@no", "no such command"]
+    sizes = [int(words[i]) for i in (4, 7, 8)]
+    request = Request(words[1], words[2], words[3], sizes[0], words[5], words[6], sizes[1], sizes[2])
+    try:
+        operation = make_operation(request)
+        if operation is None:
+            return ["@no", "not offered"]
+        return ["@times", *(f"{us:.4f}" for us in measure(operation, request))]
+    except WrongResult as error:
+        return ["@failed", str(error)]
+
+
+def serve(name, forms, make_operation):
+    """Answers dist_bench until its pipe ends. `make_operation(request)` gives None where there is no such thing."""
+    say = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    say.write("\t".join(["@ready", name, *forms]) + "\n")
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        for line in sys.stdin:
+            if line == "quit\n":
+                break
+            say.write("\t".join(answer(make_operation, line.rstrip("\n"))) + "\n")
+    os._exit(0)  # the libraries' threads take their time

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a peer, whatever library makes them: processes that a launcher started, forked ones, or
+// threads. Rank 0 talks with dist_bench; the others sleep on a socket of rank 0's, not in their library,
+// which may spin.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/bench/peers/protocol.hpp"
+
+namespace bench::peers {
+
+// A rank's links: rank 0 has one to every other rank, the others have one to rank 0.
+class Seat {
+ public:
+  Seat(int rank, int ranks, std::vector<int> links) : rank_(rank), ranks_(ranks), links_(std::move(links)) {}
+  Seat(Seat&& other) noexcept
+      : rank_(other.rank_), ranks_(other.ranks_), links_(std::exchange(other.links_, {})) {}
+  ~Seat();
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  bool leads() const { return rank_ == 0; }
+
+  // dist_bench's next line, the same on every rank. False: there is none any more.
+  bool next(std::string& line);
+  // Rank 0 only: a line to dist_bench.
+  void say(const Words& words) const;
+
+  // Between the ranks. Throws std::runtime_error where the other end is gone.
+  void send(int to, const void* bytes, size_t count) const;
+  void receive(int from, void* bytes, size_t count) const;
+
+ private:
+  int link(int peer) const { return links_[leads() ? static_cast<size_t>(peer) - 1 : 0]; }
+
+  int rank_, ranks_;
+  std::vector<int> links_;
+};
+
+// All seats, linked: for ranks that are this process's threads, or that it forks.
+std::vector<Seat> make_seats(int ranks);
+// One rank's seat. `share` gives rank 0's number to all ranks, by the library's own broadcast.
+Seat take_seat(int rank, int ranks, const std::function<void(int& number)>& share);
+
+// One rank's view of a library.
+class Library {
+ public:
+  virtual ~Library() = default;
+  virtual Words forms() const { return {""}; }
+  // Its barrier.
+  virtual void meet() = 0;
+  // The request's operation on this rank's part of the data. Empty: it has no such thing. Decided by the
+  // request alone, so that all ranks decide alike.
+  virtual std::function<void()> operation(const Request& request, Data* data) = 0;
+};
+
+// Answers dist_bench until it says no more. `name` with the library's version.
+void serve(Seat& seat, Library& library, const std::string& name);
+
+// "4" as a number; ends the program with a word where it is none.
+int ranks_argument(int argc, char** argv, int at);
+
+}  // namespace bench::peers

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explorer: runs a scenario over and over until every interleaving of its fibers has been seen.
+//
+// Depth first, by running anew up to the last choice and there choosing otherwise. Two things make it finish.
+// A state that was seen before is not entered again; a state is the machine's memory and the fibers'
+// stacks and registers, for what happens next depends on nothing else. And of two next operations that
+// give the same in either order, only one order is run (sleep sets, kept with the states: Godefroid, 1996).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/model/fiber.hpp"
+#include "tests/model/machine.hpp"
+
+namespace dist::model {
+
+class Explorer {
+ public:
+  struct Options {
+    bool weak = true;      // store buffers
+    bool exact = true;     // races of plain data: on every way to every state, not only on those that are run
+    int preemptions = -1;  // of a fiber that could go on, at most; -1: any number
+    uint64_t most_runs = 20'000'000;
+  };
+  struct Result {
+    bool complete = false;  // all was explored, and nothing found
+    std::string fault;      // "": none
+    std::string schedule;   // how it comes to that
+    uint64_t states = 0;
+    uint64_t runs = 0;
+    int longest = 0;
+  };
+
+  // A scenario: make() sets up a run and adds its fibers; end() says what is wrong after all have finished.
+  struct Scenario {
+    std::function<void(Explorer&)> make;
+    std::function<std::string()> end;
+  };
+
+  static Result explore(const Scenario& scenario, const Options& options);
+  // The same; where there is a fault, it is looked for anew with as few preemptions as show it.
+  static Result explore_to_the_point(const Scenario& scenario, const Options& options);
+
+  // The one that runs now; scenarios and atomics ask.
+  static Explorer& current();
+
+  void add_fiber(std::function<void()> body);
+  Machine& machine() { return machine_; }
+  int running() const { return running_; }
+
+  // Waits until the fiber that runs may do this.
+  void step(Kind kind, Cell* cell, const char* what);
+  // What came of it, for the schedule that a fault is shown with.
+  void note(uint64_t value);
+  // Ends the run: the protocol is at fault.
+  [[noreturn]] void fault(std::string text);
+
+ private:
+  using Mask = uint16_t;  // transitions: fiber f goes on, or (f + kFibers) its oldest store is let out
+  struct Choice {
+    Mask enabled;
+    Mask asleep;  // known to lead to nothing new, or tried by now
+    Mask left;    // still to try
+    int chosen;
+    Operation operation;  // of the chosen one
+    int last;             // the fiber that ran before
+    int preemptions;
+  };
+
+  Explorer(const Scenario& scenario, const Options& options) : scenario_(scenario), options_(options) {}
+  Result run_all();
+  void show_fault();
+  void run_once();
+  bool backtrack();
+  bool next();
+  bool extend();
+  static int pick(const Choice& choice);
+  Mask asleep_after(const Choice& before, Mask enabled) const;
+  Operation operation_of(int transition) const;
+  Mask enabled() const;
+  Mask within_bound(const Choice& choice) const;
+  void conclude();
+  static void fiber_main(void* argument);
+  std::string describe(int fiber, const Operation& operation, const char* what) const;
+
+  const Scenario& scenario_;
+  const Options options_;
+  Machine machine_;
+  Fiber main_;
+  std::array<Fiber, kFibers> fibers_;
+  std::array<std::function<void()>, kFibers> bodies_;
+  std::array<const char*, kFibers> what_{};
+  int running_ = -1;
+  std::size_t depth_ = 0;
+  std::vector<Choice> choices_;
+  std::unordered_map<uint64_t, Mask> visited_;  // states, and what was asleep there at every visit
+  std::string fault_;
+  std::vector<std::string> trace_;
+  bool tracing_ = false;
+  Result result_;
+};
+
+}  // namespace dist::model

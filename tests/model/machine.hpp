@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine that the explorer drives: memory with store buffers, a futex, a clock; and who may do what
+// next.
+//
+// Stores weaker than seq_cst wait in their fiber's buffer, first in, first out, as on x86 (TSO), until the
+// explorer lets them out; seq_cst stores, read-modify-writes and system calls go on once their own fiber's
+// buffer is empty. A weaker machine than x86 also lets loads wait and relaxed stores pass each other: for
+// that the machine keeps track of C++'s happens-before, and two accesses to plain data that it does not order
+// are an error, whatever the order in which they came.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace dist::model {
+
+inline constexpr int kFibers = 6;    // at most, in one scenario
+inline constexpr int kTouchers = 4;  // the first of them, which may touch plain data
+inline constexpr int kPlain = 32;    // pieces of plain data, at most
+
+inline uint64_t mixed(uint64_t seed, uint64_t value) {
+  seed = (seed ^ value) * 0x9E3779B97F4A7C15ull;
+  return seed ^ (seed >> 31);
+}
+
+// Which of the latest accesses to plain data have happened before: a bit for each piece, fiber, and read or
+// write. Unlike counters, that is the same for all ways to one state.
+using Known = std::array<uint64_t, 4>;
+static_assert(kPlain * kTouchers * 2 <= 4 * 64);
+
+// An atomic variable.
+struct Cell {
+  uint64_t value = 0;
+  Known known{};   // what an acquire of this value learns
+  int parked = 0;  // fibers that sleep on it
+  int id = 0;      // in order of construction
+};
+
+enum class Kind : uint8_t {
+  kNone,
+  kLoad,
+  kStore,        // to memory
+  kBuffer,       // into the fiber's own buffer
+  kModify,       // a read-modify-write
+  kRareBarrier,  // asks for all buffers of others to be emptied
+  kBarrierEnd,   // they have been
+  kPark,
+  kUnpark,
+  kYield,       // waits until something that it read changes
+  kTimePasses,  // to beyond every deadline
+  kFlush,       // a buffer's oldest store goes to memory
+};
+
+struct Operation {
+  Kind kind = Kind::kNone;
+  Cell* cell = nullptr;
+};
+
+// Whether two operations of different fibers give the same in either order.
+bool independent(const Operation& a, const Operation& b);
+
+class Machine {
+ public:
+  struct Buffered {
+    Cell* cell;
+    uint64_t value;
+    Known known;
+  };
+  struct Thread {
+    Operation next;
+    bool finished = true;
+    Cell* parked = nullptr;
+    bool parked_forever = false;  // without a time-out
+    Known known{};
+    std::vector<Buffered> buffer;
+    std::array<uint8_t, kFibers> awaited{};  // kBarrierEnd: stores that others have still to flush
+    bool stale = false;  // something has changed since its last yield: the next one comes back
+    uint64_t notes = 0;  // what its stack does not tell
+  };
+
+  bool weak = true;   // false: sequential consistency, no store waits
+  bool exact = true;  // states differ where what has happened before differs
+  Cell time;
+  bool timed = false;  // a fiber lets time pass
+  std::array<Thread, kFibers> threads;
+  int fibers = 0;
+
+  void reset();
+  void add_cell(Cell& cell, uint64_t value);
+  int cells() const { return static_cast<int>(cells_.size()); }
+  void name_cell(int id, std::string text) { names_[cells_[static_cast<std::size_t>(id)]] = std::move(text); }
+  bool has_names() const { return !names_.empty(); }
+  std::string name_of(const Cell& cell) const;
+
+  bool can_run(int fiber) const;
+  bool can_flush(int fiber) const { return !threads[at(fiber)].buffer.empty(); }
+  void flush(int fiber);
+  Cell* oldest(int fiber) const { return threads[at(fiber)].buffer.front().cell; }
+
+  // Effects of what the fiber was allowed to do.
+  uint64_t load(int fiber, Cell& cell, std::memory_order order);
+  void store(int fiber, Cell& cell, uint64_t value, std::memory_order order);
+  void buffer(int fiber, Cell& cell, uint64_t value, std::memory_order order);
+  // The value before; where `value` differs from it, it is replaced.
+  uint64_t modify(int fiber, Cell& cell, uint64_t (*to)(uint64_t, uint64_t), uint64_t operand,
+                  std::memory_order order);
+  void begin_barrier(int fiber);
+  // True: the fiber sleeps.
+  bool park(int fiber, Cell& cell, uint64_t seen, bool forever);
+  void unpark(Cell& cell);
+  void looked(int fiber) { threads[at(fiber)].stale = false; }
+  void pass_time(int fiber, uint64_t now_ns);
+
+  // An access to plain data; the other access that it races with, or "".
+  std::string access(int fiber, const void* data, bool write);
+  void name(const void* data, std::string text) { names_[data] = std::move(text); }
+
+  // What the fiber's own data holds that is not on its stack.
+  void keeps(int fiber, uint64_t notes) { threads[at(fiber)].notes = notes; }
+  void keeps_time(int fiber, uint64_t now_ns) {
+    threads[at(fiber)].notes = mixed(threads[at(fiber)].notes, now_ns);
+  }
+  // What a piece of plain data holds, where the program does not tell.
+  void holds(const void* data, uint64_t content) { contents_[at(pieces_.at(data))] = content; }
+
+  uint64_t hash() const;
+
+ private:
+  static std::size_t at(int fiber) { return static_cast<std::size_t>(fiber); }
+  void learn(int fiber, const Cell& cell, std::memory_order order);
+  void change(int fiber, Cell& cell, uint64_t value);
+  void tell_others(int fiber);
+
+  std::vector<Cell*> cells_;
+  std::array<uint64_t, kPlain> contents_{};
+  std::unordered_map<const void*, int> pieces_;  // outlives a run: the same data has the same address in all
+  std::unordered_map<const void*, std::string> names_;
+};
+
+}  // namespace dist::model

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// The group's scenarios: members that go through a program of collectives on BasicGroup's very source, and
+// what must hold whatever the interleaving.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "core/comm/group-inl.hpp"
+#include "tests/model/model_sync.hpp"
+
+namespace dist::model {
+
+enum class Act {
+  kBarrier,
+  kExchange,  // everyone writes to everyone's output, as all_reduce does
+  kAlone,     // the same, by the last one to come
+  kOneWay,    // member 0's input to all outputs, as broadcast does: only member 0 waits at the end
+  kTickets,   // blocks that go to whoever comes first
+  kRefuse,    // an exchange in which member 0 finds that all must not go on
+  kHasty,     // an exchange that does not wait at the end: a mistake
+  kFail,      // no collective: the function returns an error
+};
+
+struct Step {
+  Act act;
+  const char* tag = nullptr;
+};
+
+struct Plan {
+  std::vector<std::vector<Step>> programs;  // one a member; it leaves at the end
+  bool crowded = false;
+  bool asymmetric = false;
+  bool cancels = false;          // a further thread calls cancel()
+  bool condemns = false;         // a further thread calls condemn(), as a run past its deadline does
+  bool time_passes = false;      // at any moment, beyond every time-out and deadline
+  int64_t timeout_ns = -1;       // a collective's, where time passes
+  int64_t deadline_ns = 0;       // the run's
+  int runs = 1;                  // of the same programs, one after another
+  dist_status report = DIST_OK;  // of what the programs alone lead to, and whom it blames
+  int culprit = -1;
+};
+
+// All that lives through one run, at the same addresses in each.
+class Arena {
+ public:
+  Arena() : bytes_(new (std::align_val_t{kApart}) std::byte[kBytes]) {}
+  ~Arena() { operator delete[](bytes_, std::align_val_t{kApart}); }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  void reset() { used_ = 0; }
+  void* take(std::size_t bytes, std::size_t align) {
+    used_ = (used_ + align - 1) / align * align + bytes;
+    if (used_ > kBytes) std::abort();
+    return bytes_ + used_ - bytes;
+  }
+  Memory& memory() {
+    dist_allocator allocator{};
+    allocator.alloc = [](void* self, size_t bytes, size_t align) {
+      return static_cast<Arena*>(self)->take(bytes, align);
+    };
+    allocator.free = [](void*, void*, size_t, size_t) {};
+    allocator.user_data = this;
+    return *Memory::create(allocator);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{1} << 18;
+  std::byte* bytes_;
+  std::size_t used_ = 0;
+};
+
+template <class Sync>
+class Meeting {
+ public:
+  explicit Meeting(const Plan& plan) : plan_(plan), size_(static_cast<int>(plan.programs.size())) {}
+
+  Explorer::Scenario scenario() {
+    return {[this](Explorer& explorer) { make(explorer); }, [this] { return verdict(); }};
+  }
+
+ private:
+  static constexpr int kMost = 3;    // members
+  static constexpr int kBlocks = 2;  // kTickets
+  static constexpr int64_t kLate = 100'000'000'000;
+  struct Buffers {
+    int in = 0;
+    int out[kMost] = {};  // one element from each member
+  };
+  struct Outcome {
+    dist_status code;
+    uint64_t report;
+  };
+  struct Seat {
+    Buffers buffers;
+    std::vector<Outcome> outcomes;  // of all runs
+    std::vector<int> run_at;        // where in `outcomes` each run begins
+  };
+
+  void make(Explorer& explorer) {
+    arena_.reset();
+    Machine& machine = explorer.machine();
+    machine.timed = plan_.time_passes;
+    WaitPolicy policy;
+    policy.crowded = plan_.crowded;
+    policy.asymmetric = plan_.asymmetric;
+    Host host;
+    host.clock_fn = [](void*) { return Sync::now_ns(); };
+    auto* place = arena_.take(sizeof(BasicGroup<Sync>), alignof(BasicGroup<Sync>));
+    group_ = new (place) BasicGroup<Sync>(arena_.memory(), size_, policy, host, plan_.timeout_ns);
+    joined_ = new (arena_.take(sizeof(Word), alignof(Word))) Word();
+    group_->begin_run(plan_.deadline_ns);
+    if (!machine.has_names()) name_all(machine);
+    for (int me = 0; me < size_; ++me) {
+      seats_[me].buffers = {};
+      seats_[me].outcomes.clear();
+      seats_[me].run_at.clear();
+      explorer.add_fiber([this, me] { live(me); });
+    }
+    if (plan_.condemns) explorer.add_fiber([this] { condemn(); });
+    if (plan_.cancels) explorer.add_fiber([this] { group_->cancel(); });
+    if (plan_.time_passes)
+      explorer.add_fiber([&machine, &explorer] {
+        explorer.step(Kind::kTimePasses, nullptr, "");
+        machine.pass_time(explorer.running(), kLate);
+      });
+  }
+
+  // A member's life: its program, run after run.
+  void live(int me) {
+    for (int run = 0; run < plan_.runs; ++run) {
+      seats_[me].run_at.push_back(static_cast<int>(seats_[me].outcomes.size()));
+      Status status;
+      for (const Step& step : plan_.programs[static_cast<std::size_t>(me)]) {
+        status = perform(me, step);
+        keep(me, status);
+        if (!status.ok()) break;
+      }
+      group_->leave(me, status, last_error());
+      if (run + 1 < plan_.runs) next_run(me, run);
+    }
+  }
+
+  // The last one out begins the next run, as dist_run()'s caller does when all have finished.
+  void next_run(int me, int run) {
+    const auto all = static_cast<uint32_t>(size_);
+    if (joined_->sleepers.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+        all * static_cast<uint32_t>(run + 1)) {
+      group_->begin_run(plan_.deadline_ns);
+      joined_->value.store(static_cast<uint32_t>(run + 1), std::memory_order_release);
+    }
+    while (joined_->value.load(std::memory_order_acquire) != static_cast<uint32_t>(run + 1)) Sync::yield();
+    Explorer::current().machine().keeps(me, mixed(state_of(me), static_cast<uint64_t>(run)));
+  }
+
+  // From here on the member's future depends on what its collectives returned, and on nothing else.
+  void keep(int me, Status status) {
+    const uint64_t report = status.ok() ? 0 : Sync::hash_of(last_error());
+    seats_[me].outcomes.push_back({status.code(), report});
+    if (!status.ok()) free_buffers(me);
+    Explorer::current().machine().keeps(me, state_of(me));
+  }
+  uint64_t state_of(int me) const {
+    uint64_t state = static_cast<uint64_t>(me) + 1;
+    for (const Outcome& outcome : seats_[me].outcomes) {
+      state = mixed(mixed(state, static_cast<uint64_t>(outcome.code) + 1), outcome.report);
+    }
+    return state;
+  }
+
+  void free_buffers(int me) {
+    Buffers& own = seats_[me].buffers;
+    Sync::writing(own.in);
+    for (int peer = 0; peer < size_; ++peer) Sync::writing(own.out[peer]);
+  }
+
+  Status perform(int me, const Step& step) {
+    if (step.act == Act::kFail) return fail(DIST_UNKNOWN, "member %d fails", me);
+    DIST_TRY(group_->open());
+    Statement& statement = group_->draft(me);
+    statement.collective = step.act == Act::kBarrier  ? Collective::kBarrier
+                           : step.act == Act::kOneWay ? Collective::kBroadcast
+                                                      : Collective::kAllReduce;
+    seal(statement, step.tag);
+    if (step.act == Act::kBarrier) return group_->arrive(me, 0);
+
+    Buffers& own = seats_[me].buffers;
+    free_buffers(me);
+    own.in = 10 * me + static_cast<int>(seats_[me].outcomes.size()) + 1;
+    std::memset(own.out, 0, sizeof own.out);
+    group_->outgoing(me).extra = &own;
+    DIST_TRY(step.act == Act::kAlone ? alone(me) : together(me, step.act));
+    free_buffers(me);
+    return step.act == Act::kHasty ? kOk : check(me, step.act);
+  }
+
+  Status alone(int me) {
+    return group_->arrive_and_work_alone(me, 0, [&]() -> const ErrorRecord* {
+      for (int from = 0; from < size_; ++from) give(me, from, true);
+      return nullptr;
+    });
+  }
+
+  Status together(int me, Act act) {
+    if (act == Act::kTickets) group_->arm_tickets(me);
+    DIST_TRY(group_->arrive(me, 0));
+    if (!group_->enter(me)) return group_->finish(me);
+    if (act == Act::kOneWay) {
+      copy(me, 0, me);
+      // Nobody touches this member's output but itself.
+      if (me == 0 || group_->poisoned()) return group_->finish(me);
+      group_->finish_without_waiting(me);
+      return kOk;
+    }
+    if (act == Act::kRefuse && me == 0) {
+      ErrorRecord why;
+      why.code = DIST_INVALID_ARGUMENT;
+      why.replica = 0;
+      return group_->refuse(me, why);
+    }
+    if (act == Act::kTickets) {
+      for (std::size_t block; (block = group_->take_ticket(me, 0)) < kBlocks && !group_->poisoned();) {
+        for (int from = static_cast<int>(block); from < size_; from += kBlocks) give(me, from, false);
+      }
+    } else {
+      give(me, me, true);
+    }
+    if (act != Act::kHasty) return group_->finish(me);
+    group_->finish_without_waiting(me);
+    return kOk;
+  }
+
+  // `by` writes what came from `from` to all outputs; poison is looked at in between.
+  void give(int by, int from, bool looks) {
+    for (int to = 0; to < size_; ++to) {
+      copy(by, from, to);
+      if (looks && to == 0 && group_->poisoned()) return;
+    }
+  }
+  void copy(int by, int from, int to) {
+    auto& source = *static_cast<Buffers*>(const_cast<void*>(group_->line(by, from).extra));
+    auto& target = *static_cast<Buffers*>(const_cast<void*>(group_->line(by, to).extra));
+    Sync::reading(source.in);
+    Sync::writing(target.out[from]);
+    target.out[from] = source.in;
+  }
+
+  Status check(int me, Act act) {
+    const int nth = static_cast<int>(seats_[me].outcomes.size());
+    for (int from = 0; from < (act == Act::kOneWay ? 1 : size_); ++from) {
+      if (seats_[me].buffers.out[from] == 10 * from + nth + 1) continue;
+      Explorer::current().fault("member " + std::to_string(me) + " returned OK without member " +
+                                std::to_string(from) + "'s data");
+    }
+    return kOk;
+  }
+
+  void condemn() {
+    ErrorRecord late;
+    late.code = DIST_DEADLINE_EXCEEDED;
+    group_->condemn(late);
+  }
+
+  // ---- After all have left ----
+
+  std::string verdict() const {
+    for (int run = 0; run < plan_.runs; ++run) {
+      std::string fault = verdict_of_run(run);
+      if (!fault.empty()) return "run " + std::to_string(run) + ": " + fault;
+    }
+    return {};
+  }
+
+  struct Outcomes {
+    const Outcome* first;
+    std::size_t count;
+    bool failed() const { return count != 0 && first[count - 1].code != DIST_OK; }
+  };
+  Outcomes outcomes(int me, int run) const {
+    const Seat& seat = seats_[me];
+    const auto at = static_cast<std::size_t>(seat.run_at[static_cast<std::size_t>(run)]);
+    const bool last = run + 1 == plan_.runs;
+    const auto end = last ? seat.outcomes.size()
+                          : static_cast<std::size_t>(seat.run_at[static_cast<std::size_t>(run) + 1]);
+    return {seat.outcomes.data() + at, end - at};
+  }
+
+  bool failed_itself(int me, std::size_t nth) const {
+    const auto& program = plan_.programs[static_cast<std::size_t>(me)];
+    return nth < program.size() && program[nth].act == Act::kFail;
+  }
+
+  // One report for all; who returned OK met all others; trouble only where there is a cause.
+  std::string verdict_of_run(int run) const {
+    const Outcome* report = nullptr;
+    for (int me = 0; me < size_; ++me) {
+      const Outcomes mine = outcomes(me, run);
+      for (std::size_t nth = 0; nth < mine.count; ++nth) {
+        const Outcome& outcome = mine.first[nth];
+        if (outcome.code == DIST_OK) {
+          for (int peer = 0; peer < size_; ++peer) {
+            if (outcomes(peer, run).count <= nth)
+              return "member " + std::to_string(me) + " returned OK from collective " + std::to_string(nth) +
+                     ", to which member " + std::to_string(peer) + " never came";
+          }
+          continue;
+        }
+        if (failed_itself(me, nth)) continue;
+        if (report == nullptr) report = &outcome;
+        if (report->report != outcome.report) return "the members got different reports";
+      }
+    }
+    return judge(report, run);
+  }
+
+  std::string judge(const Outcome* report, int run) const {
+    const bool disturbed = plan_.cancels || plan_.condemns || plan_.time_passes;
+    if (report == nullptr) {
+      return plan_.report != DIST_OK && !disturbed ? "nobody was told of the mistake" : "";
+    }
+    if (plan_.report == DIST_OK && !disturbed) return "a report without a cause";
+    const bool last = run + 1 == plan_.runs;
+    const ErrorRecord* kept = last ? group_->report() : nullptr;
+    if (last && (kept == nullptr || Sync::hash_of(*kept) != report->report)) return "the report was not kept";
+    if (kept != nullptr && !disturbed && (kept->code != plan_.report || kept->replica != plan_.culprit))
+      return "the report blames replica " + std::to_string(kept->replica) + " (" + status_name(kept->code) +
+             ")";
+    return {};
+  }
+
+  // Names for schedules, in the order in which the group makes its atomics; where it has come to have others,
+  // schedules show numbers.
+  void name_all(Machine& machine) {
+    std::vector<std::string> names = {"time",
+                                      "poison",
+                                      "run",
+                                      "arrived",
+                                      "asleep",
+                                      "released",
+                                      "released.sleepers",
+                                      "progress",
+                                      "progress.sleepers",
+                                      "holders",
+                                      "watched"};
+    for (int me = 0; me < size_; ++me) {
+      const std::string who = "member " + std::to_string(me) + "'s ";
+      for (const char* text :
+           {"line 0", "line 0.sleepers", "line 0.cpu", "line 1", "line 1.sleepers", "line 1.cpu", "ticket 0",
+            "ticket 1", "done", "done.sleepers", "entered", "left"}) {
+        names.push_back(who + text);
+      }
+      machine.name(&seats_[me].buffers.in, who + "input");
+      for (int peer = 0; peer < kMost; ++peer) machine.name(&seats_[me].buffers.out[peer], who + "output");
+    }
+    names.push_back("next run");
+    names.push_back("next run's members");
+    if (machine.cells() != static_cast<int>(names.size())) return;
+    for (int cell = 0; cell < machine.cells(); ++cell)
+      machine.name_cell(cell, names[static_cast<std::size_t>(cell)]);
+  }
+
+  using Word = BasicWord<Sync>;
+  const Plan plan_;
+  const int size_;
+  Arena arena_;
+  BasicGroup<Sync>* group_ = nullptr;
+  Word* joined_ = nullptr;  // between runs: value is the next run, sleepers counts who is out
+  Seat seats_[kMost];
+};
+
+}  // namespace dist::model
