@@ -8,6 +8,7 @@
 #include "core/cross_device/channel.hpp"
 #include "core/cross_device/plan.hpp"
 #include "core/cross_device/reduce_apply.hpp"
+#include "core/run/exchange_values.hpp"
 #include "core/run/merge_call.hpp"
 #include "core/run/replica_assign.hpp"
 
@@ -213,6 +214,44 @@ dist_status dist_permute(dist_replica* replica, int32_t destination, int32_t sou
 dist_status dist_barrier(dist_replica* replica, const dist_collective_options* options) {
   return exchange_tensors(replica, options, "dist_barrier", Collective::kBarrier, {nullptr, nullptr, 0},
                           kNothingElse);
+}
+
+namespace {
+
+dist_status exchange_nest(dist_replica* replica, const dist_collective_options* options, const char* name,
+                          Collective collective, dist_reduce_op op, dist_value* value,
+                          dist_value** out_value) {
+  return with_caller(replica, options, name,
+                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       DIST_TRY(require(value, name, "value"));
+                       DIST_TRY(require(out_value, name, "out_value"));
+                       if (given.out_work != nullptr || given.contributions > 1) {
+                         return invalid_argument(
+                             "%s() takes one value and waits; options->out_work and contributions "
+                             "are for tensors",
+                             name);
+                       }
+                       Call call = call_of(collective, {nullptr, nullptr, 0}, given);
+                       call.op = op;
+                       ValueRef result;
+                       DIST_TRY(exchange_values(unwrap(replica), caller, call, *unwrap(value), &result));
+                       *out_value = wrap(result.take());
+                       return kOk;
+                     });
+}
+
+}  // namespace
+
+dist_status dist_all_reduce_value(dist_replica* replica, dist_reduce_op op, dist_value* value,
+                                  const dist_collective_options* options, dist_value** out_value) {
+  return exchange_nest(replica, options, "dist_all_reduce_value", Collective::kAllReduce, op, value,
+                       out_value);
+}
+
+dist_status dist_all_gather_value(dist_replica* replica, dist_value* value,
+                                  const dist_collective_options* options, dist_value** out_value) {
+  return exchange_nest(replica, options, "dist_all_gather_value", Collective::kAllGather, 0, value,
+                       out_value);
 }
 
 void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_bytes) {

@@ -250,7 +250,7 @@ void Call::state(Statement& statement) const noexcept {
   statement.numerics = numerics;
   statement.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
   statement.tensors = static_cast<int64_t>(n);
-  uint64_t signature = statement.signature;
+  uint64_t signature = mix(statement.signature, salt);
   int64_t elements = 0;
   // Along the axis each member may have another size there.
   const bool parts = joins() || cuts();

@@ -33,6 +33,7 @@ struct Call {
   const dist_tensor* states = nullptr;  // reduce_apply
   const double* weights = nullptr;
   const int64_t* splits = nullptr;
+  uint64_t salt = 0;  // what else must be equal on all members: the structure of a nest
   int32_t destination = -1;
   int32_t source = -1;
 

@@ -339,7 +339,7 @@ void Exchange::run_piece(std::size_t k, std::size_t first, std::size_t count) co
 // A region with gaps, in pieces that are packed, worked on and unpacked. In place is safe: an element is read
 // by all that need it before it is written.
 void Exchange::run_strided(const Task& task, std::size_t first, std::size_t count) const noexcept {
-  constexpr std::size_t kStageBytes = std::size_t{64} << 10;
+  constexpr std::size_t kStageBytes = std::size_t{32} << 10;
   alignas(64) std::byte stage[kStageBytes];
   const std::size_t in_size = dtype_size(task.in_dtype);
   const std::size_t out_size = dtype_size(task.out_dtype);

@@ -197,6 +197,10 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
 /**
  * Makes a strategy and its threads, which sleep until the first run. Any number may live side by side.
  *
+ * The CPUs that the process may use (affinity mask, cgroup quota) are read here. If they change later, the strategy keeps
+ * its number of replicas and its way of waiting: results stay the same, only speed changes. A strategy made afterwards
+ * sees the change.
+ *
  * Context  Any, concurrent.
  * Blocks   Until the threads are made.
  * Owns     The caller owns *out_strategy: dist_strategy_destroy().
@@ -453,8 +457,9 @@ DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 /* ==== 6. Inside a replica: collectives ============================================================== */
 /*
  * Every replica of the run makes the same collectives in the same order. On arrival each states what it came
- * for; if the others came for something else, left, failed, or do not come in time, then every replica gets
- * an error at once, the same report for all, and the run's later collectives fail with it too. Nobody hangs.
+ * for; if the others came for something else, left, failed, or do not come in time, then every member gets an
+ * error at once, the same report for all, and the later collectives of that group fail with it too until the run
+ * has ended. Nobody hangs.
  * When a collective returns, for whatever reason, no peer touches its buffers any longer; after an error the
  * contents of its outputs are unspecified.
  */
@@ -509,9 +514,9 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          before that rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from
  *          the smaller ones). A weighted product is rounded in the accumulator. Integers wrap. MIN and MAX give NaN
  *          if any is NaN; min(-0, +0) is -0. COMPLEX64 has SUM, MEAN, PROD; BOOL has MIN (and), MAX (or).
- *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64. The contributions are added exactly and rounded once:
- *          SUM is the correctly rounded sum; MEAN divides the sum, rounded to odd in f64, in f64. A weighted product
- *          is rounded to f64 first.
+ *          REPRODUCIBLE: SUM and MEAN of f16, bf16, f32, f64, and what is exact anyway (integers, MIN, MAX). The
+ *          contributions are added exactly and rounded once: SUM is the correctly rounded sum. MEAN divides in f64 the
+ *          sum that is rounded to f64 (to odd; of f64 to nearest). A weighted product is rounded to f64 first.
  * Context  Replica. Collective.
  * Blocks   Until every member has come, or the deadline, or a failure of one.
  * Owns     Nothing; buffers are used until return.
@@ -521,7 +526,7 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *                             groups; the report has the cycle.
  *          CANCELLED          dist_strategy_cancel().
  *          FAILED_PRECONDITION  the replica's run has ended.
- *          UNIMPLEMENTED      REPRODUCIBLE of another op or dtype.
+ *          UNIMPLEMENTED      REPRODUCIBLE of PROD, USER, weighted integers, complex64, or of a scan.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_reduce_op op,
@@ -706,6 +711,39 @@ DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t 
  */
 DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
                                                  const dist_collective_options *options);
+
+/**
+ * dist_all_reduce() on a nest: every leaf is reduced, and the result has the value's structure.
+ *
+ * Shape    A tensor, or lists and dictionaries of tensors, the same structure on all replicas. Of a per-replica or
+ *          mirrored value, or a variable, this replica's component is meant.
+ * Order    As dist_all_reduce().
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
+ * Errors   As dist_all_reduce(); RESOURCE_EXHAUSTED no memory; INVALID_ARGUMENT also for out_work or contributions.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica, dist_reduce_op op,
+                                                          dist_value *value,
+                                                          const dist_collective_options *options,
+                                                          dist_value **out_value);
+
+/**
+ * dist_all_gather() on a nest: every leaf is joined, and the result has the value's structure. Two meetings: one for
+ * the sizes.
+ *
+ * Shape    As dist_all_reduce_value(); leaves as in dist_all_gather().
+ * Order    As dist_all_gather().
+ * Context  Replica. Collective.
+ * Blocks   As dist_all_reduce().
+ * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
+ * Errors   As dist_all_reduce_value().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica, dist_value *value,
+                                                          const dist_collective_options *options,
+                                                          dist_value **out_value);
 
 typedef struct dist_apply_options {
   uint32_t struct_size;

@@ -172,7 +172,7 @@ enum {
 
 enum {
   DIST_MAX_REPLICAS = 256,       /* of one strategy in one process */
-  DIST_MAX_CONTRIBUTIONS = 4096, /* tensors in one sum, those of all replicas together */
+  DIST_MAX_CONTRIBUTIONS = 1024, /* tensors in one sum, those of all replicas together */
   DIST_MAX_NDIM = 16,            /* dimensions of a tensor */
   DIST_MAX_TAG_BYTES = 48        /* of a tag, its end included; a longer one is cut */
 };
