@@ -116,8 +116,12 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
                      [&](const Caller& caller, const dist_collective_options& given) -> Status {
                        Call call = call_of(collective, tensors, given);
                        set(call);
-                       if (given.out_work == nullptr) return dist::collective(caller, call);
-                       return issue(unwrap(replica), caller, call, given);
+                       Replica& self = unwrap(replica);
+                       if (given.out_work != nullptr) return issue(self, caller, call, given);
+                       // Without oneTBB's threads, work goes on when its members come by.
+                       if (!self.works().empty() && self.pool().channel().helpers() == nullptr)
+                         self.works().advance();
+                       return dist::collective(caller, call);
                      });
 }
 

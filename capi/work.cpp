@@ -3,17 +3,28 @@
 #include "core/cross_device/work.hpp"
 
 #include "capi/guard.hpp"
+#include "core/run/current.hpp"
+#include "core/run/replica.hpp"
 
 using namespace dist;
 using namespace dist::capi;
 
 namespace {
 
-// Work belongs to the replica that began it.
+// Work belongs to the replica that began it, while that one's function runs.
+Status check_owner(const Work& work, const char* name) noexcept {
+  Replica* const here = current().replica;
+  if (here != nullptr && work.belongs_to(here->works())) return kOk;
+  return failed_precondition(
+      "%s(): this work belongs to replica %d of its group, which calls this inside its function", name,
+      work.rank());
+}
+
 template <class Body>
 dist_status on_work(dist_work* work, const char* name, Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(work, name, "work"));
+    if (unwrap(work)->under_way()) DIST_TRY(check_owner(*unwrap(work), name));
     return body(*unwrap(work));
   });
 }
@@ -21,16 +32,24 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
 }  // namespace
 
 dist_status dist_work_start(dist_work* work) {
-  return on_work(work, "dist_work_start", [](Work& w) { return w.start(); });
+  return on_work(work, "dist_work_start", [](Work& w) -> Status {
+    DIST_TRY(check_owner(w, "dist_work_start"));
+    return w.start();
+  });
 }
 
 dist_status dist_work_ready(dist_work* work, size_t tensor) {
-  return on_work(work, "dist_work_ready", [&](Work& w) { return w.ready(tensor); });
+  return on_work(work, "dist_work_ready", [&](Work& w) -> Status {
+    DIST_TRY(check_owner(w, "dist_work_ready"));
+    return w.ready(tensor);
+  });
 }
 
 dist_status dist_work_test(dist_work* work, int32_t* out_done) {
   return on_work(work, "dist_work_test", [&](Work& w) -> Status {
     DIST_TRY(require(out_done, "dist_work_test", "out_done"));
+    // Who only asks must learn of a peer that will never come, too.
+    if (!w.ended()) w.check(0);
     const bool ended = w.ended();
     if (ended) DIST_TRY(w.result());
     *out_done = ended ? 1 : 0;
@@ -49,6 +68,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
     if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0; there is nothing to wait for");
     for (std::size_t i = 0; i < n; ++i) {
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
+      if (unwrap(works[i])->under_way()) DIST_TRY(check_owner(*unwrap(works[i]), "dist_work_wait_any"));
     }
     return wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
   });
@@ -56,7 +76,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
 
 dist_status dist_work_cancel(dist_work* work) {
   return on_work(work, "dist_work_cancel", [](Work& w) -> Status {
-    if (!w.ended()) w.group().cancel();
+    if (!w.ended()) w.group().condemn(w.report(Trouble::kCancelled, 0));
     return kOk;
   });
 }

@@ -47,17 +47,6 @@ int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
   return at != ids_ + size_ && *at == replica ? static_cast<int>(at - ids_) : -1;
 }
 
-// "all_reduce #3 (tag grads)"; the member is in that meeting.
-template <class Sync>
-void BasicGroup<Sync>::describe_meeting(int rank, uint32_t meeting, char* text,
-                                        std::size_t size) const noexcept {
-  const Statement& statement = members_[rank].statements[meeting & 1];
-  const bool tagged = statement.tag[0] != '\0';
-  std::snprintf(text, size, "%s #%lld%s%s%s", collective_name(statement.collective),
-                static_cast<long long>(static_cast<uint32_t>(meeting - first_)), tagged ? " (tag " : "",
-                statement.tag, tagged ? ")" : "");
-}
-
 template <class Sync>
 void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
   deadline_ns_ = deadline_ns;
@@ -168,6 +157,8 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   int64_t next_log = kFirstLogNs;
   keep_apart_from(me, peer);
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
+    // Replicas that wait for each other in several groups would do so until the deadline.
+    const BlockedHere blocked(wait_graph_, *this, me, meeting);
     for (;;) {
       // A member that came meanwhile, or left, may have missed this one's line on its way.
       if (disagreement(me)) return Wake::kDisagreement;
@@ -186,8 +177,6 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       // acquire keeps this before the looks in over(): a later change of the word ends the sleep.
       const uint32_t seen = word.value.load(std::memory_order_acquire);
       if (over()) break;
-      // Replicas that wait for each other in several groups would do so until the deadline.
-      const BlockedHere blocked(wait_graph_, *this, me, meeting);
       // seq_cst: the race "asleep"; release on the way out suffices, as for Word's sleepers.
       asleep_.fetch_add(1, std::memory_order_seq_cst);
       word.sleep(seen, host_.slice_ns(slice), policy_, [&] { return over() || disagreement(me); });
@@ -279,19 +268,21 @@ void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
 }
 
 template <class Sync>
-void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
+bool BasicGroup<Sync>::claim() noexcept {
   // Here and below, seq_cst: who takes the report upon itself ends the meetings in the same step, in one
   // order with the looks of those who enter and of those who go to sleep.
   uint32_t healthy = kHealthy;
-  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) post(why);
+  return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
+}
+
+template <class Sync>
+void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
+  if (claim()) post(why);
 }
 
 template <class Sync>
 Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
-  uint32_t healthy = kHealthy;
-  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) {
-    write_report(members_[me].meeting, trouble, waited_ns);
-  }
+  if (claim()) write_report(members_[me].meeting, trouble, waited_ns);
   return give_up(me);
 }
 
@@ -397,10 +388,7 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
   // race "asleep", where the line has been stored in publish().
   if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
-  uint32_t healthy = kHealthy;
-  if (poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst)) {
-    write_report(member.meeting, Trouble::kDisagreement, 0);
-  }
+  if (claim()) write_report(member.meeting, Trouble::kDisagreement, 0);
 }
 
 // For those who wait for work of which this member has not been part; ordered as in Word.

@@ -227,7 +227,11 @@ class BasicGroup final : public Gathering {
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
   // Any thread: ends the run's meetings with this report, unless it has one already.
-  void condemn(const ErrorRecord& why) noexcept override;
+  void condemn(const ErrorRecord& why) noexcept;
+  // condemn() in two steps, so that several groups can be ended at once: the first one ends the meetings, and
+  // says whether it is the caller's to give the report.
+  bool claim() noexcept override;
+  void post(const ErrorRecord& report) noexcept override;
 
   // Any thread: ends the run's meetings.
   void cancel() noexcept;
@@ -254,11 +258,17 @@ class BasicGroup final : public Gathering {
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void let_go() noexcept { holders_.fetch_sub(1, std::memory_order_release); }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
+  // Where cancel() has ended the run's meetings and nobody has said of what yet: this.
+  void explain_cancel(const ErrorRecord& report) noexcept {
+    uint32_t cancelled = kCancelled;
+    if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) post(report);
+  }
   // The report, once the group is poisoned.
   Status failure() noexcept { return turned_away(); }
   // Over which deadline a wait that began at `start_ns` has gone by now; 0 ns: none so far.
   bool overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
   const Host& host() const noexcept { return host_; }
+  int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
 
   // The report, where the group is poisoned and its report is complete; else NULL.
@@ -276,7 +286,10 @@ class BasicGroup final : public Gathering {
   bool arrived(int rank, uint32_t meeting) const noexcept override {
     return members_[rank].lines[meeting & 1].meeting.value.load(std::memory_order_seq_cst) == meeting;
   }
-  void describe_meeting(int rank, uint32_t meeting, char* text, std::size_t size) const noexcept override;
+  const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept override {
+    *out_sequence = static_cast<uint32_t>(meeting - first_);
+    return members_[rank].statements[meeting & 1];
+  }
 
   // The latest meeting of a member, and its number in the run; its own thread asks.
   uint32_t meeting(int me) const noexcept { return members_[me].meeting; }
@@ -384,7 +397,6 @@ class BasicGroup final : public Gathering {
   Status give_up(int me) noexcept;
   Status turned_away() noexcept;
   void write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept;
-  void post(const ErrorRecord& report) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;
   void mark_left(int me) noexcept;

@@ -274,6 +274,14 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   if (statement.function != nullptr) text.add(" of function %p", statement.function);
 }
 
+void name_meeting(const Statement& statement, int64_t sequence, char* out, std::size_t size) noexcept {
+  Text text(out, size);
+  if (statement.asynchronous == 1) text.add("asynchronous ");
+  if (statement.asynchronous == 2) text.add("plan of ");
+  text.add("%s #%lld", collective_name(statement.collective), static_cast<long long>(sequence));
+  if (statement.tag[0] != '\0') text.add(" (tag %s)", statement.tag);
+}
+
 bool decidable(const Evidence& evidence) noexcept {
   for (const Statement* statement : evidence.statements) {
     if (left(statement)) return true;
@@ -304,7 +312,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   switch (evidence.trouble) {
     case Trouble::kCancelled:
       error.code = DIST_CANCELLED;
-      text.add("dist_strategy_cancel() ended the run");
+      text.add("it was cancelled (dist_strategy_cancel() or dist_work_cancel())");
       copy_text(error.hint, "the strategy can run again");
       break;
     case Trouble::kDeadline: write_deadline(evidence, error, text); break;

@@ -63,6 +63,8 @@ void seal(Statement& statement, const char* tag) noexcept;
 
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
 void describe(const Statement& statement, char* text, std::size_t size) noexcept;
+// "asynchronous all_reduce #3 (tag grads)".
+void name_meeting(const Statement& statement, int64_t sequence, char* text, std::size_t size) noexcept;
 const char* collective_name(Collective collective) noexcept;
 
 // Why a collective did not come together.

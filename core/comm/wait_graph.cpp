@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/comm/wait_graph.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -29,18 +30,27 @@ void WaitGraph::block(Gathering& where, int rank, uint32_t meeting) noexcept {
   blocked_[replica].meeting = meeting;
   if (!find_cycle(replica)) return;
   const ErrorRecord report = describe_cycle(replica);
-  // Under the lock, since a woken replica takes its gathering along: it is out of its sleep, which condemn()
-  // waits for, before it wants the lock.
+  // All meetings end before any replica hears of it: one that is told first would leave, and another would be
+  // told of that. Under the lock, since a woken replica takes its gathering along: it is out of its sleep,
+  // which post() waits for, before it wants the lock.
+  Gathering* claimed[DIST_MAX_REPLICAS];
+  int num_claimed = 0;
   int32_t at = replica;
   do {
-    blocked_[at].where->condemn(report);
+    if (blocked_[at].where->claim()) claimed[num_claimed++] = blocked_[at].where;
     at = blocked_[at].from;
   } while (at != replica);
+  for (int i = 0; i < num_claimed; ++i) claimed[i]->post(report);
 }
 
 void WaitGraph::unblock(int32_t replica) noexcept {
   const std::lock_guard lock(mutex_);
   blocked_[replica].where = nullptr;
+}
+
+bool WaitGraph::anyone_blocked() noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.where != nullptr; });
 }
 
 // Depth first, from a replica to those who are missing where it sleeps and sleep elsewhere. A replica that
@@ -90,12 +100,17 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     const int32_t waiting = order[(n - i) % n];
     const int32_t missing = order[n - 1 - i];
     const Blocked& here = blocked_[waiting];
-    char meeting[96];
-    here.where->describe_meeting(here.rank, here.meeting, meeting, sizeof meeting);
+    int64_t sequence = 0;
+    const Statement& statement = here.where->statement(here.rank, here.meeting, &sequence);
     if (i == 0) {
-      std::snprintf(report.expected, sizeof report.expected, "%s", meeting);
+      report.collective = static_cast<int32_t>(statement.collective);
+      report.sequence = sequence;
       report.group = here.where->number();
+      copy_text(report.tag, statement.tag);
+      describe(statement, report.expected, sizeof report.expected);
     }
+    char meeting[128];
+    name_meeting(statement, sequence, meeting, sizeof meeting);
     char group[32] = "";
     if (here.where->number() != 0) std::snprintf(group, sizeof group, " of group %d", here.where->number());
     const auto room = sizeof report.message - static_cast<std::size_t>(used);

@@ -14,6 +14,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/comm/statement.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -26,8 +27,11 @@ class Gathering {
   virtual int32_t replica(int rank) const noexcept = 0;
   // Whether a member has come to a meeting that has not ended.
   virtual bool arrived(int rank, uint32_t meeting) const noexcept = 0;
-  virtual void describe_meeting(int rank, uint32_t meeting, char* text, std::size_t size) const noexcept = 0;
-  virtual void condemn(const ErrorRecord& why) noexcept = 0;
+  // What that member came for, and the meeting's number in the run.
+  virtual const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept = 0;
+  // Ends the meetings; true: the caller gives the report, by post().
+  virtual bool claim() noexcept = 0;
+  virtual void post(const ErrorRecord& report) noexcept = 0;
 
  protected:
   ~Gathering() = default;
@@ -45,6 +49,8 @@ class WaitGraph {
   // condemned.
   void block(Gathering& where, int rank, uint32_t meeting) noexcept;
   void unblock(int32_t replica) noexcept;
+  // Whether some replica waits.
+  bool anyone_blocked() noexcept;
 
  private:
   struct Blocked {

@@ -49,12 +49,10 @@ Channel::~Channel() {
 }
 
 void Channel::begin_run() noexcept {
-  // After a failure members have issued different numbers: go on from one that no slot holds.
+  // After trouble members may have issued different numbers, and slots are shut, also those of what still
+  // came to its end: go on from a number that no slot holds.
   const uint32_t latest = *std::max_element(issued_, issued_ + size_);
-  const bool even = std::all_of(issued_, issued_ + size_, [&](uint32_t n) { return n == latest; });
-  bool whole = even;
-  for (uint32_t i = 0; i < kSlots && whole && latest > i; ++i) whole = complete(latest - i);
-  if (!whole) {
+  if (group_.poisoned()) {
     std::fill_n(issued_, size_, latest);
     for (uint32_t i = 0; i < kSlots; ++i) slot(latest - i).pack.reset(latest - i);
   }
@@ -64,7 +62,8 @@ void Channel::begin_run() noexcept {
 Status Channel::issue(const Caller& caller, Call& call, uint32_t* out_number) {
   DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
   const uint32_t number = issued_[caller.me] + 1;
-  help();
+  // Earlier work is others' to do, unless its slot is wanted.
+  if (!complete(number - kSlots)) help(number - kSlots);
   if (!complete(number - kSlots)) {
     return fail(DIST_RESOURCE_EXHAUSTED,
                 "%u asynchronous collectives of this group are under way; wait for one first", kSlots);
@@ -77,6 +76,8 @@ Status Channel::issue(const Caller& caller, Call& call, uint32_t* out_number) {
   mine.offer = mine.kept.call().offer();
   seal(mine.statement, caller.tag);
   issued_[caller.me] = *out_number = number;
+  // release: a peer that finds it in place of an earlier one knows that that is complete.
+  mine.signature.store(mine.statement.signature, std::memory_order_release);
   // release: for those who read the statement.
   mine.number.store(number, std::memory_order_release);
   if (slot(number).pack.arrive(static_cast<uint32_t>(size_))) open(caller.me, number);
@@ -94,9 +95,13 @@ bool Channel::disagree(int rank, uint32_t number, bool* out_decidable) const noe
   bool differ = false;
   for (int p = 0; p < size_; ++p) {
     statements[p] = has_come(p, number) ? &entry(p, number).statement : nullptr;
-    differ = differ || (statements[p] != nullptr && statements[p]->signature != signature);
+    // acquire: for the release in issue().
+    differ = differ || (statements[p] != nullptr &&
+                        entry(p, number).signature.load(std::memory_order_acquire) != signature);
   }
-  if (!differ) return false;
+  // A peer that is further may use its entry again: then this one is complete, and that peer had seen it.
+  // Members that differ never are, and their statements stay.
+  if (!differ || complete(number)) return false;
   Evidence evidence;
   evidence.statements = {statements, static_cast<std::size_t>(size_)};
   *out_decidable = decidable(evidence);
@@ -151,15 +156,11 @@ void Channel::help(uint32_t number) noexcept {
   slot(number).pack.help([&] { group_.progress().advance(); });
 }
 
-void Channel::help() noexcept {
-  for (uint32_t i = 0; i < kSlots; ++i) help(i);
-}
-
 LazyChannel::~LazyChannel() {
+  // Late tasks, those of plans too, find nothing to do, but look, and wake the group.
+  if (helpers_ != nullptr) helpers_->wait_for_tasks();
   Channel* channel = made();
   if (channel == nullptr) return;
-  // Late tasks find nothing to do, but look.
-  if (helpers_ != nullptr) helpers_->wait_for_tasks();
   channel->~Channel();
   memory_.free(channel, sizeof(Channel), alignof(Channel));
 }
@@ -201,10 +202,6 @@ void ChannelWork::check(int64_t waited_ns) noexcept {
   if ((differ || stuck()) && !complete()) {
     group_.condemn(channel_.report(number_, Trouble::kDisagreement, waited_ns));
   }
-}
-
-void ChannelWork::describe(char* text, std::size_t size) const noexcept {
-  dist::describe(channel_.statement(rank(), number_), text, size);
 }
 
 }  // namespace dist

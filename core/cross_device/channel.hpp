@@ -30,7 +30,7 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Before a run, with nobody inside.
+  // Before a run, with nobody inside, and before the group begins it.
   void begin_run() noexcept;
 
   // Checks a call and issues it; its number among this member's. RESOURCE_EXHAUSTED where kSlots are under
@@ -39,9 +39,8 @@ class Channel {
 
   bool complete(uint32_t number) const noexcept { return slot(number).pack.complete(number); }
   bool has_come(int rank, uint32_t number) const noexcept;
-  // Does blocks of one, or of whatever is open.
+  // Does blocks of it, if it is open.
   void help(uint32_t number) noexcept;
-  void help() noexcept;
   // Nobody touches the members' tensors of that number any more.
   void close(uint32_t number) noexcept { slot(number).pack.close(number, static_cast<uint32_t>(size_)); }
   // Whether those who have come to it came for different things.
@@ -58,6 +57,8 @@ class Channel {
   struct Entry {
     explicit Entry(Memory& memory) noexcept : kept(memory) {}
     std::atomic<uint32_t> number{0};  // which collective it is about; published last
+    std::atomic<uint64_t> signature{
+        0};  // the statement's, for peers that do not know which number it has now
     Statement statement;
     KeptCall kept;
     Offer offer;
@@ -134,7 +135,10 @@ class ChannelWork final : public Work {
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {
     return channel_.report(number_, trouble, waited_ns);
   }
-  void describe(char* text, std::size_t size) const noexcept override;
+  const Statement& statement(int64_t* out_sequence) const noexcept override {
+    *out_sequence = channel_.sequence(number_);
+    return channel_.statement(rank(), number_);
+  }
 
  private:
   bool advance() noexcept override;

@@ -10,18 +10,18 @@ namespace {
 // Hands out parts of a buffer; all that it holds is 8 bytes aligned.
 class Cursor {
  public:
-  explicit Cursor(std::byte* at) noexcept : at_(at) {}
+  explicit Cursor(uint64_t* at) noexcept : at_(at) {}
   template <class T>
   const T* copy(const T* from, std::size_t n) noexcept {
     if (from == nullptr) return nullptr;
     auto* to = reinterpret_cast<T*>(at_);
     std::copy_n(from, n, to);
-    at_ += (n * sizeof(T) + 7) / 8 * 8;
+    at_ += (n * sizeof(T) + 7) / 8;
     return to;
   }
 
  private:
-  std::byte* at_;
+  uint64_t* at_;
 };
 
 std::size_t bytes_of(const dist_tensor* tensors, std::size_t n) noexcept {
@@ -48,7 +48,7 @@ const dist_tensor* copy_tensors(Cursor& cursor, const dist_tensor* tensors, std:
 void KeptCall::keep(const Call& call, int members) {
   const std::size_t inputs = call.n * call.lists();
   const auto splits = static_cast<std::size_t>(members);
-  place_.resize(bytes_of(call.in, inputs) + bytes_of(call.out, call.n) + 8 * (call.lists() + splits));
+  place_.resize((bytes_of(call.in, inputs) + bytes_of(call.out, call.n)) / 8 + call.lists() + splits);
   Cursor cursor(place_.data());
   call_ = call;
   call_.in = copy_tensors(cursor, call.in, inputs);

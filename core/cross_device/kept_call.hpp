@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 #include <vector>
 
@@ -23,7 +24,7 @@ class KeptCall {
 
  private:
   Call call_;
-  std::pmr::vector<std::byte> place_;
+  std::pmr::vector<uint64_t> place_;  // not of bytes, which the host's allocator may put anywhere
 };
 
 }  // namespace dist

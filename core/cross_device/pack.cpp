@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cross_device/pack.hpp"
 
-#include <algorithm>
-
 #include "core/base/os/thread.hpp"
 #include "core/kernel/fp_environment.hpp"
 
@@ -22,7 +20,7 @@ void Pack::open(uint32_t round, uint32_t members, const Exchange& exchange) noex
   done_.store(0, std::memory_order_relaxed);
   taken_.store(kUnknown, std::memory_order_relaxed);
   if (blocks == 0) completed_.store(round, std::memory_order_release);
-  tickets_.store(ticket_of(round, 0), std::memory_order_release);
+  tickets_.store(ticket_of(round, static_cast<uint32_t>(blocks)), std::memory_order_release);
   // close() either sees the full count, and waits for the line above, or sees that line's round.
   arrived_.fetch_sub(members, std::memory_order_acq_rel);
 }
@@ -36,11 +34,10 @@ void Pack::abandon(uint32_t round, uint32_t members) noexcept {
 }
 
 bool Pack::take(uint64_t* out_ticket) noexcept {
-  // acquire: for open()'s release. blocks_ may be a later round's only if tickets_ has changed since, and
-  // then the exchange fails.
+  // acquire: for open()'s release; who takes a block in between carries it on.
   uint64_t ticket = tickets_.load(std::memory_order_acquire);
-  while (next_of(ticket) != kClosed && next_of(ticket) < blocks_.load(std::memory_order_relaxed)) {
-    if (tickets_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acquire)) {
+  while (left_of(ticket) != kClosed && left_of(ticket) != 0) {
+    if (tickets_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire)) {
       *out_ticket = ticket;
       return true;
     }
@@ -53,7 +50,8 @@ bool Pack::do_block(uint64_t ticket) noexcept {
   const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
   {
     const FpEnvironment environment;
-    exchange_->run(block_of(exchange_->units(), Exchange::kBlockUnits, next_of(ticket)), [] { return true; });
+    const uint32_t block = blocks - left_of(ticket);
+    exchange_->run(block_of(exchange_->units(), Exchange::kBlockUnits, block), [] { return true; });
   }
   // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits
   // for.
@@ -75,15 +73,19 @@ void Pack::close(uint32_t round, uint32_t members) noexcept {
   // Shut in time, or opened before that?
   uint64_t ticket = tickets_.load(std::memory_order_acquire);
   if (round_of(ticket) != round) return;
-  while (next_of(ticket) != kClosed) {
+  while (left_of(ticket) != kClosed) {
     if (tickets_.compare_exchange_weak(ticket, ticket_of(round, kClosed), std::memory_order_acq_rel)) {
-      taken_.store(std::min(next_of(ticket), blocks_.load(std::memory_order_relaxed)),
-                   std::memory_order_release);
+      taken_.store(blocks_.load(std::memory_order_relaxed) - left_of(ticket), std::memory_order_release);
       break;
     }
   }
-  while (taken_.load(std::memory_order_acquire) == kUnknown) yield_this_thread();
-  while (done_.load(std::memory_order_acquire) < taken_.load(std::memory_order_relaxed)) yield_this_thread();
+  uint32_t taken;
+  while ((taken = taken_.load(std::memory_order_acquire)) == kUnknown) yield_this_thread();
+  while (done_.load(std::memory_order_acquire) < taken) yield_this_thread();
+  // Who did the last block of all has yet to say so: it must not come into a later round, and members must
+  // not differ on how this one ended.
+  if (taken == 0 || taken != blocks_.load(std::memory_order_relaxed)) return;
+  while (!complete(round)) yield_this_thread();
 }
 
 void Pack::reset(uint32_t round) noexcept {

@@ -9,9 +9,8 @@
 //     help()     does blocks while there are any
 //     complete() all blocks of a round are done
 //     close()    a member gives up: afterwards nobody touches its tensors for this round. If all had come,
-//     blocks
-//                that are being done are waited for, and no further one is begun; if not, the pack cannot
-//                open any more
+//                blocks that are being done are waited for, and no further one is begun; if not, the pack
+//                cannot open any more. Either way the pack serves again after reset() only
 #pragma once
 
 #include <atomic>
@@ -55,14 +54,15 @@ class Pack {
   void reset(uint32_t round) noexcept;
 
  private:
-  // Which round is open, and the next block that nobody has taken.
+  // Which round is open, and how many of its blocks nobody has taken: one word says both, so that a look at a
+  // round that is over never takes a block of the next.
   static constexpr uint32_t kClosed = UINT32_MAX;
   static constexpr uint32_t kUnknown = UINT32_MAX;
   static constexpr uint32_t kShut = uint32_t{1} << 31;
   static constexpr uint32_t round_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket >> 32); }
-  static constexpr uint32_t next_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket); }
-  static constexpr uint64_t ticket_of(uint32_t round, uint32_t next) noexcept {
-    return uint64_t{round} << 32 | next;
+  static constexpr uint32_t left_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket); }
+  static constexpr uint64_t ticket_of(uint32_t round, uint32_t left) noexcept {
+    return uint64_t{round} << 32 | left;
   }
 
   bool take(uint64_t* out_ticket) noexcept;

@@ -62,6 +62,7 @@ Plan::Plan(Memory& memory, std::size_t num, Group& group, Arena* arena)
       offers(&memory),
       num_parts(num) {
   const auto size = static_cast<std::size_t>(group.size());
+  group.watch_departures();
   sides.resize(size);
   offers.resize(num * size);
   parts = static_cast<Part*>(memory.allocate(num * sizeof(Part), alignof(Part)));
@@ -69,8 +70,6 @@ Plan::Plan(Memory& memory, std::size_t num, Group& group, Arena* arena)
 }
 
 Plan::~Plan() {
-  // Late tasks find nothing to do, but look.
-  if (helpers != nullptr) helpers->wait_for_tasks();
   for (std::size_t k = 0; k < num_parts; ++k) parts[k].~Part();
   memory().free(parts, num_parts * sizeof(Part), alignof(Part));
 }
@@ -186,11 +185,12 @@ Status PlannedWork::ready(std::size_t tensor) {
     return invalid_argument("dist_work_ready(): tensor is %zu; the plan has %zu", tensor, ready_.size());
   }
   if (!under_way()) DIST_TRY(begin_round());
-  if (ready_[tensor] != 0) {
+  const std::size_t part = part_of(tensor);
+  // One by one, or with the rest, by dist_work_start().
+  if (ready_[tensor] != 0 || not_ready_[part] == 0) {
     return failed_precondition("dist_work_ready(): tensor %zu is ready already in this round", tensor);
   }
   ready_[tensor] = 1;
-  const std::size_t part = part_of(tensor);
   if (--not_ready_[part] == 0) arrive(part);
   return kOk;
 }
@@ -211,13 +211,25 @@ void PlannedWork::arrive(std::size_t k) noexcept {
   if (part.exchange->units() * kUnitBytes <= kAtOnceBytes) {
     help(k);
   } else if (plan_->helpers != nullptr) {
-    (void)plan_->helpers->submit(run_task, plan_.get(), static_cast<uint32_t>(k), group_.lanes());
+    submit(static_cast<uint32_t>(k));
+  }
+}
+
+// Each task holds the plan, which may end before oneTBB comes to it. Where oneTBB cannot, the members do the
+// work.
+void PlannedWork::submit(uint32_t part) noexcept {
+  for (int i = 0; i < group_.lanes(); ++i) {
+    plan_->retain();
+    if (plan_->helpers->submit(run_task, plan_.get(), part, 1).ok()) continue;
+    plan_->release();
+    return;
   }
 }
 
 void PlannedWork::run_task(void* plan, uint32_t part) noexcept {
   auto* shared = static_cast<Plan*>(plan);
   shared->parts[part].pack.help([&] { shared->progress->advance(); });
+  shared->release();
 }
 
 void PlannedWork::help(std::size_t part) noexcept {
@@ -255,10 +267,6 @@ ErrorRecord PlannedWork::report(Trouble trouble, int64_t waited_ns) const noexce
   return report_on_works(group_, plan_->sequence, trouble, waited_ns, [&](int rank) -> const Statement* {
     return has_come(rank) ? &plan_->statement : nullptr;
   });
-}
-
-void PlannedWork::describe(char* text, std::size_t size) const noexcept {
-  dist::describe(plan_->statement, text, size);
 }
 
 }  // namespace dist

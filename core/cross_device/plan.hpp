@@ -74,7 +74,10 @@ class PlannedWork final : public Work {
   bool has_come(int rank) const noexcept override;
   void check(int64_t waited_ns) noexcept override;
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override;
-  void describe(char* text, std::size_t size) const noexcept override;
+  const Statement& statement(int64_t* out_sequence) const noexcept override {
+    *out_sequence = plan_->sequence;
+    return plan_->statement;
+  }
 
  private:
   static void run_task(void* plan, uint32_t part) noexcept;
@@ -85,6 +88,7 @@ class PlannedWork final : public Work {
   Status meet(const Caller& caller, PlanSide& side, Ref<Plan> made) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
+  void submit(uint32_t part) noexcept;
   void help(std::size_t part) noexcept;
   std::size_t first_of(std::size_t part) const noexcept { return part == 0 ? 0 : plan_->parts[part - 1].end; }
   std::size_t part_of(std::size_t tensor) const noexcept;

@@ -21,10 +21,17 @@ constexpr std::size_t kPieceUnits = (std::size_t{8} << 10) / kUnitBytes;
 constexpr std::size_t kCellUnits = (std::size_t{64} << 10) / kUnitBytes;
 constexpr int kMaxStates = 16;
 
+// What rank 0 lends to all for a meeting.
+struct Shared {
+  const Update& update;
+  double* sums;  // of squares, cell by cell; NULL: no clip
+};
+
 // One member's part in a meeting: the list of parameters as a space of units, and what is done to a piece of
 // it.
 class Pass {
  public:
+  // `update`: rank 0's, whose function is called with its user data.
   Pass(const Caller& caller, const Call& call, const Update& update, const Exchange& exchange,
        const Offer* const* offers) noexcept
       : caller_(caller), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
@@ -79,42 +86,88 @@ class Pass {
     return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
   }
 
-  // Rank 0's copy is changed, and the others' become like it.
+  // A tensor's copies on all members, from element `first` on: rank 0's, and those that are not the same.
+  struct Copies {
+    std::size_t count = 0;
+    std::byte* at[DIST_MAX_REPLICAS];
+    void add(const dist_tensor& tensor, std::size_t first) noexcept {
+      auto* const data = static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
+      if (count == 0 || data != at[0]) at[count++] = data;
+    }
+  };
+  Copies parameters(std::size_t t, std::size_t first) const noexcept {
+    Copies copies;
+    for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
+    return copies;
+  }
+  Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
+    Copies copies;
+    for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->states[s * call_.n + t], first);
+    return copies;
+  }
+
   void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
              double scale) const noexcept {
-    const dist_dtype dtype = call_.out[t].dtype;
-    const std::size_t at = first * dtype_size(dtype);
-    const auto copy_of = [at](const dist_tensor& tensor) {
-      return static_cast<std::byte*>(tensor.data) + at;
-    };
-    std::byte* parameter = copy_of(offers_[0]->out[t]);
-    void* states[kMaxStates];
-    for (std::size_t s = 0; s < update_.num_states; ++s)
-      states[s] = copy_of(offers_[0]->states[s * call_.n + t]);
     if (update_.kind == DIST_APPLY_SGD) {
-      auto* velocity = update_.num_states == 0 ? nullptr : static_cast<std::byte*>(states[0]);
-      sgd(dtype, {gradient, parameter, velocity, count, scale, update_.learning_rate, update_.momentum});
+      apply_sgd(t, first, count, gradient, scale);
     } else {
-      if (scale != 1) scale_elements(dtype, gradient, count, scale);
-      const dist_block block{t,
-                             static_cast<int64_t>(first),
-                             static_cast<int64_t>(count),
-                             dtype,
-                             static_cast<int32_t>(update_.num_states),
-                             gradient,
-                             parameter,
-                             states};
-      update_.function(&block, update_.user_data);
+      apply_callback(t, first, count, gradient, scale);
     }
+  }
+
+  void apply_sgd(std::size_t t, std::size_t first, std::size_t count, const std::byte* gradient,
+                 double scale) const noexcept {
+    const bool momentum = update_.num_states != 0;
+    const Copies parameter = parameters(t, first);
+    Copies velocity;
+    if (momentum) velocity = states(0, t, first);
+    const SgdArguments args{gradient,
+                            parameter.at,
+                            momentum ? velocity.at : nullptr,
+                            parameter.count,
+                            count,
+                            scale,
+                            update_.learning_rate,
+                            update_.momentum,
+                            stream_};
+    // Parameters may be shared where velocities are not.
+    if (!momentum || velocity.count == parameter.count) return sgd(call_.out[t].dtype, args);
+    SgdArguments first_only = args;
+    first_only.copies = 1;
+    sgd(call_.out[t].dtype, first_only);
+    const std::size_t bytes = count * dtype_size(call_.out[t].dtype);
+    copy_to_others(parameter, bytes);
+    copy_to_others(velocity, bytes);
+  }
+
+  // Rank 0's copy is changed, and the others' become like it.
+  void apply_callback(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
+                      double scale) const noexcept {
+    const dist_dtype dtype = call_.out[t].dtype;
     const std::size_t bytes = count * dtype_size(dtype);
-    for (int p = 1; p < caller_.group.size(); ++p) {
-      std::byte* other = copy_of(offers_[p]->out[t]);
-      if (other != parameter) std::memcpy(other, parameter, bytes);
-      for (std::size_t s = 0; s < update_.num_states; ++s) {
-        std::byte* state = copy_of(offers_[p]->states[s * call_.n + t]);
-        if (state != states[s]) std::memcpy(state, states[s], bytes);
-      }
+    if (scale != 1) scale_elements(dtype, gradient, count, scale);
+    const Copies parameter = parameters(t, first);
+    Copies state[kMaxStates];
+    void* state_of_first[kMaxStates];
+    for (std::size_t s = 0; s < update_.num_states; ++s) {
+      state[s] = states(s, t, first);
+      state_of_first[s] = state[s].at[0];
     }
+    const dist_block block{t,
+                           static_cast<int64_t>(first),
+                           static_cast<int64_t>(count),
+                           dtype,
+                           static_cast<int32_t>(update_.num_states),
+                           gradient,
+                           parameter.at[0],
+                           state_of_first};
+    update_.function(&block, update_.user_data);
+    copy_to_others(parameter, bytes);
+    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(state[s], bytes);
+  }
+
+  static void copy_to_others(const Copies& copies, std::size_t bytes) noexcept {
+    for (std::size_t c = 1; c < copies.count; ++c) std::memcpy(copies.at[c], copies.at[0], bytes);
   }
 
   const Caller& caller_;
@@ -122,6 +175,10 @@ class Pass {
   const Update& update_;
   const Exchange& exchange_;
   const Offer* const* offers_;
+  // The other members' copies are only written: where they are much larger than the caches, past these.
+  const bool stream_ = exchange_.units() * kUnitBytes >
+                       Exchange::stream_bytes(static_cast<std::size_t>(caller_.group.size()),
+                                              caller_.cache_bytes);
 };
 
 Status check(const Call& call, const Update& update) noexcept {
@@ -188,10 +245,10 @@ uint64_t sign(uint64_t signature, const Update& update) noexcept {
   return signature;
 }
 
-// One meeting: states it, meets, and does this member's share: work(pass, shared) gives what is done to a
-// range of cells. `shared` is rank 0's.
+// One meeting: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
+// of cells. `sums`: this member's; work gets rank 0's.
 template <class Work>
-Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, int phase, double* shared,
+Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
                        Work&& work) noexcept {
   Group& group = caller.group;
   DIST_TRY(group.open());
@@ -205,7 +262,8 @@ Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, i
   record_arrival(caller, statement, call.bytes);
   Line& line = group.outgoing(caller.me);
   line.offer = call.offer();
-  line.extra = shared;
+  const Shared own{update, sums};
+  line.extra = &own;
   group.arm_tickets(caller.me);
   DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
   if (caller.recorder != nullptr) caller.recorder->arrived();
@@ -218,20 +276,26 @@ Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, i
       return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
     }
     const FpEnvironment environment;
-    const Pass pass(caller, call, update, exchange, offers);
-    share_blocks(caller, pass.cells(), 1,
-                 work(pass, static_cast<double*>(const_cast<void*>(group.line(caller.me, 0).extra))));
+    const auto& shared = *static_cast<const Shared*>(group.line(caller.me, 0).extra);
+    const Pass pass(caller, call, shared.update, exchange, offers);
+    share_blocks(caller, pass.cells(), 1, work(pass, shared.sums));
   }
   return group.finish(caller.me);
 }
 
 template <class Work>
-Status meet(const Caller& caller, Call& call, const Update& update, int phase, double* shared,
+Status meet(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
             Work&& work) noexcept {
-  if (caller.recorder != nullptr) caller.recorder->begin(static_cast<int32_t>(Collective::kReduceApply));
-  const Status status = meet_unrecorded(caller, call, update, phase, shared, std::forward<Work>(work));
-  if (caller.recorder != nullptr) caller.recorder->close(status.code());
-  return status;
+  return recorded(caller, Collective::kReduceApply, [&] {
+    return meet_unrecorded(caller, call, update, phase, sums, std::forward<Work>(work));
+  });
+}
+
+// Before the sizes of the tensors are looked at.
+Status check_first(const Caller& caller, Call& call, const Update& update) noexcept {
+  Statement scratch;
+  DIST_TRY(call.check(caller.me, caller.group.size(), scratch));
+  return check(call, update);
 }
 
 }  // namespace
@@ -242,23 +306,26 @@ Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Upda
     return meet(caller, call, update, 0, nullptr,
                 [](const Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
   }
+  if (const Status first = check_first(caller, call, update); !first.ok()) {
+    return recorded(caller, Collective::kReduceApply, [&] { return first; });
+  }
   // Sums of squares, cell by cell, in rank 0's memory.
   std::size_t units = 0;
-  for (std::size_t t = 0; t < call.n && call.in != nullptr; ++t) {
+  for (std::size_t t = 0; t < call.n; ++t) {
     units += units_of(elements_of(call.in[t]) * dtype_size(call.in[t].dtype));
   }
   const std::size_t bytes = std::max<std::size_t>(1, (units + kCellUnits - 1) / kCellUnits) * sizeof(double);
   auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
   if (sums == nullptr) return out_of_memory();
-  Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* shared) {
-    return [&pass, shared](Range cells) { pass.reduce(cells, shared); };
+  Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* all) {
+    return [&pass, all](Range cells) { pass.reduce(cells, all); };
   });
   double norm = 0;
   if (status.ok()) {
     // Every member adds the cells up, in their order.
-    status = meet(caller, call, update, 2, sums, [&](const Pass& pass, double* shared) {
+    status = meet(caller, call, update, 2, sums, [&](const Pass& pass, const double* all) {
       double sum = 0;
-      for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += shared[cell];
+      for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];
       norm = std::sqrt(sum);
       const double scale = norm > update.clip_norm ? update.clip_norm / norm : 1;
       return [&pass, scale](Range cells) { pass.update(cells, scale); };

@@ -20,10 +20,11 @@ class WorkGathering final : public Gathering {
   int32_t number() const noexcept override { return work_.group().number(); }
   int32_t replica(int rank) const noexcept override { return work_.group().replica(rank); }
   bool arrived(int rank, uint32_t) const noexcept override { return work_.has_come(rank); }
-  void describe_meeting(int, uint32_t, char* text, std::size_t size) const noexcept override {
-    work_.describe(text, size);
+  const Statement& statement(int, uint32_t, int64_t* out_sequence) const noexcept override {
+    return work_.statement(out_sequence);
   }
-  void condemn(const ErrorRecord& why) noexcept override { work_.group().condemn(why); }
+  bool claim() noexcept override { return work_.group().claim(); }
+  void post(const ErrorRecord& report) noexcept override { work_.group().post(report); }
 
  private:
   const Work& work_;
@@ -31,6 +32,18 @@ class WorkGathering final : public Gathering {
 
 bool one_group(Work* const* works, std::size_t n) noexcept {
   return std::all_of(works, works + n, [&](const Work* w) { return &w->group() == &works[0]->group(); });
+}
+
+int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
+  const int64_t longest = one_group(works, n) ? kLongestSleepNs : kLookNs;
+  const int64_t slice = works[0]->group().host().slice_ns(limited ? left_ns : -1);
+  return slice < 0 ? longest : std::min(slice, longest);
+}
+
+// For one that is counted as a sleeper already: it must do nothing, as what follows trouble waits until
+// nobody sleeps any more.
+bool worth_a_look(Work* const* works, std::size_t n) noexcept {
+  return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
 }
 
 // The first that has ended, or n.
@@ -60,18 +73,28 @@ void WorkList::remove(Work& work) noexcept {
   work.list_ = nullptr;
 }
 
+void WorkList::advance() noexcept {
+  for (Work* work = first_; work != nullptr;) {
+    Work* const next = work->next_;
+    (void)work->ended();
+    work = next;
+  }
+}
+
 Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   Status first;
   while (first_ != nullptr) {
     Work& work = *first_;
     if (!returned.ok() && !work.ended() && work.missing() >= 0) {
       // Who fails waits for nobody: the peers are told, and this member's tensors are let go.
-      ErrorRecord report = work.report(Trouble::kDisagreement, 0);
+      // That it leaves is not known yet, so that nobody differs: the verdict is given here.
+      ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
       report.replica = work.group().replica(work.rank());
       copy_text(report.received, status_name(returned.code()));
       std::snprintf(report.message, sizeof report.message, "replica %d failed with %s: %.900s",
                     report.replica, status_name(returned.code()), failure.message);
+      copy_text(report.hint, "mend what made that replica fail; its status is dist_run()'s");
       work.group().condemn(report);
     }
     const Status ended = wait(work, 0);
@@ -91,6 +114,7 @@ void Work::record(Recorder* recorder, const Statement& statement, uint32_t numbe
 void Work::end(dist_status code) noexcept {
   if (recorder_ != nullptr) recorder_->complete(recorded_, code);
   code_ = code;
+  ended_in_ = group_.failures();
   owner_.remove(*this);
 }
 
@@ -101,6 +125,7 @@ bool Work::ended() noexcept {
     return true;
   }
   if (!group_.poisoned()) return false;
+  group_.explain_cancel(report(Trouble::kCancelled, 0));
   give_up();
   // What was complete before the trouble is: on all members.
   const bool well = complete();
@@ -124,7 +149,9 @@ bool Work::stuck() const noexcept {
 
 Status Work::result() noexcept {
   if (code_ == DIST_OK) return kOk;
-  if (const ErrorRecord* report = group_.report()) return fail(*report);
+  // The group's report may be a later run's.
+  const ErrorRecord* const report = ended_in_ == group_.failures() ? group_.report() : nullptr;
+  if (report != nullptr) return fail(*report);
   return fail(code_, "this work failed in an earlier run, with %s", status_name(code_));
 }
 
@@ -134,11 +161,14 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
   Group& group = works[0]->group();
   if (at == n && !spin_until(group.policy(), done)) {
     const int64_t start = group.host().now_ns();
-    const bool sole = one_group(works, n);
+    if (timeout_ns == 0) timeout_ns = works[0]->timeout_ns();
+    if (timeout_ns == 0) timeout_ns = group.timeout_ns();
+    // One work: nobody else's arrival would help, so a cycle is one.
+    WorkGathering gathering(*works[0]);
+    const BlockedHere blocked(n == 1 ? group.wait_graph() : nullptr, gathering, works[0]->rank(), 0);
     for (;;) {
       int64_t waited_ns = 0;
-      const bool overdue =
-          group.overdue(start, timeout_ns == 0 ? works[0]->timeout_ns() : timeout_ns, &waited_ns);
+      const bool overdue = group.overdue(start, timeout_ns, &waited_ns);
       for (std::size_t i = 0; i < n; ++i) {
         works[i]->check(waited_ns);
         if (overdue && works[i]->missing() >= 0)
@@ -147,11 +177,8 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
       // acquire keeps this before done(): what happens later ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
       if (done()) break;
-      // One work: nobody else's arrival would help, so a cycle is one.
-      WorkGathering gathering(*works[0]);
-      const BlockedHere blocked(n == 1 ? group.wait_graph() : nullptr, gathering, works[0]->rank(), 0);
-      group.progress().sleep(seen, sole ? kLongestSleepNs : kLookNs, group.policy(),
-                             [&] { return done() || works[0]->stuck(); });
+      group.progress().sleep(seen, longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),
+                             group.policy(), [&] { return worth_a_look(works, n); });
       if (at < n || done()) break;
     }
   }

@@ -22,6 +22,8 @@ class WorkList {
   WorkList& operator=(const WorkList&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
+  // Does what can be done for them, and waits for nobody.
+  void advance() noexcept;
   void add(Work& work) noexcept;
   void remove(Work& work) noexcept;
 
@@ -47,7 +49,10 @@ class Work : public Counted {
   Group& group() const noexcept { return group_; }
   int rank() const noexcept { return rank_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
+  bool belongs_to(const WorkList& member) const noexcept { return &owner_ == &member; }
   bool under_way() const noexcept { return list_ != nullptr; }
+  // Whether ended() would say so without doing any of the work.
+  bool settled() const noexcept { return !under_way() || complete() || group_.poisoned(); }
 
   // ---- For those who wait ----
 
@@ -56,7 +61,8 @@ class Work : public Counted {
   // far.
   virtual void check(int64_t waited_ns) noexcept = 0;
   virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
-  virtual void describe(char* text, std::size_t size) const noexcept = 0;
+  // What its members came for, and its number.
+  virtual const Statement& statement(int64_t* out_sequence) const noexcept = 0;
   // The first member that has not come, or -1; whether it never will, as it has left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
@@ -94,6 +100,7 @@ class Work : public Counted {
   const int rank_;
   const int64_t timeout_ns_;
   dist_status code_ = DIST_OK;  // how it ended last
+  uint32_t ended_in_ = 0;       // the group's failures() by then
 };
 
 // The report on work in a group. `statement_of(rank)`: what that member came for, NULL where it has not come;

@@ -1,38 +1,227 @@
 // SPDX-License-Identifier: Apache-2.0
+// The update of each SIMD target (this file is compiled once for each), and plain loops for the rest.
 #include "core/kernel/sgd.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
+// As in reduce.cpp.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernel/sgd.cpp"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace dist {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T, bool kMomentum>
+class Step {
+ public:
+  using D = hn::ScalableTag<T>;
+  static constexpr std::size_t kLanes = hn::MaxLanes(D());
+
+  explicit HWY_INLINE Step(const SgdArguments& args)
+      : args_(args),
+        scale_(hn::Set(D(), static_cast<T>(args.scale))),
+        rate_(hn::Set(D(), static_cast<T>(args.learning_rate))),
+        momentum_(hn::Set(D(), static_cast<T>(args.momentum))) {}
+
+  // The copies after the first are `kStream`ed: their lines are neither read nor kept.
+  template <bool kStream>
+  HWY_INLINE std::size_t vectors(std::size_t at, std::size_t end) const {
+    const T* const gradient = reinterpret_cast<const T*>(args_.gradient);
+    T* const parameter = to(args_.parameters, 0);
+    T* const velocity = kMomentum ? to(args_.velocities, 0) : nullptr;
+    if (args_.copies == 2) {  // by far the most usual; both pointers stay in registers
+      T* const other_parameter = to(args_.parameters, 1);
+      T* const other_velocity = kMomentum ? to(args_.velocities, 1) : nullptr;
+      for (; at + kLanes <= end; at += kLanes) {
+        Values values = load(gradient + at, parameter + at, velocity + (kMomentum ? at : 0));
+        change(values);
+        store<false>(values, parameter + at, velocity + (kMomentum ? at : 0));
+        store<kStream>(values, other_parameter + at, other_velocity + (kMomentum ? at : 0));
+      }
+      return at;
+    }
+    for (; at + kLanes <= end; at += kLanes) {
+      Values values = load(gradient + at, parameter + at, velocity + (kMomentum ? at : 0));
+      change(values);
+      store<false>(values, parameter + at, velocity + (kMomentum ? at : 0));
+      for (std::size_t c = 1; c < args_.copies; ++c) {
+        store<kStream>(values, to(args_.parameters, c) + at,
+                       kMomentum ? to(args_.velocities, c) + at : nullptr);
+      }
+    }
+    return at;
+  }
+
+  // n lanes, fewer than a vector has.
+  HWY_INLINE void part(std::size_t at, std::size_t n) const {
+    HWY_ALIGN T gradient[kLanes] = {}, parameter[kLanes] = {}, velocity[kLanes] = {};
+    const std::size_t offset = at * sizeof(T), bytes = n * sizeof(T);
+    std::memcpy(gradient, args_.gradient + offset, bytes);
+    std::memcpy(parameter, args_.parameters[0] + offset, bytes);
+    if (kMomentum) std::memcpy(velocity, args_.velocities[0] + offset, bytes);
+    Values values = load(gradient, parameter, velocity);
+    change(values);
+    store<false>(values, parameter, velocity);
+    for (std::size_t c = 0; c < args_.copies; ++c) {
+      std::memcpy(args_.parameters[c] + offset, parameter, bytes);
+      if (kMomentum) std::memcpy(args_.velocities[c] + offset, velocity, bytes);
+    }
+  }
+
+ private:
+  struct Values {
+    hn::Vec<D> gradient, parameter, velocity;
+  };
+
+  static HWY_INLINE T* to(std::byte* const* copies, std::size_t c) { return reinterpret_cast<T*>(copies[c]); }
+
+  static HWY_INLINE Values load(const T* gradient, const T* parameter, const T* velocity) {
+    const D d;
+    return {hn::LoadU(d, gradient), hn::LoadU(d, parameter),
+            kMomentum ? hn::LoadU(d, velocity) : hn::Zero(d)};
+  }
+
+  HWY_INLINE void change(Values& values) const {
+    const auto step = hn::Mul(rate_, hn::Mul(scale_, values.gradient));
+    if constexpr (kMomentum) {
+      values.velocity = hn::Sub(hn::Mul(momentum_, values.velocity), step);
+      values.parameter = hn::Add(values.parameter, values.velocity);
+    } else {
+      values.parameter = hn::Sub(values.parameter, step);
+    }
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(const Values& values, T* parameter, T* velocity) {
+    const D d;
+    if constexpr (kStream) {
+      hn::Stream(values.parameter, d, parameter);
+      if constexpr (kMomentum) hn::Stream(values.velocity, d, velocity);
+    } else {
+      hn::StoreU(values.parameter, d, parameter);
+      if constexpr (kMomentum) hn::StoreU(values.velocity, d, velocity);
+    }
+  }
+
+  const SgdArguments& args_;
+  hn::Vec<D> scale_, rate_, momentum_;
+};
+
+// Elements before the first cache line's start, if that is the same in every copy that is streamed; `count`
+// if not.
+template <class T>
+std::size_t elements_before_line(const SgdArguments& args) {
+  constexpr std::size_t kLine = 64;
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(args.parameters[1]) % kLine;
+  for (std::size_t c = 1; c < args.copies; ++c) {
+    if (reinterpret_cast<std::uintptr_t>(args.parameters[c]) % kLine != past) return args.count;
+    if (args.velocities == nullptr) continue;
+    if (reinterpret_cast<std::uintptr_t>(args.velocities[c]) % kLine != past) return args.count;
+  }
+  return past % sizeof(T) == 0 ? std::min(args.count, (kLine - past) % kLine / sizeof(T)) : args.count;
+}
+
+template <class T, bool kMomentum>
+void sgd_range(const SgdArguments& args) {
+  const Step<T, kMomentum> step(args);
+  std::size_t at = 0;
+  const auto up_to = [&](std::size_t end) {
+    at = step.template vectors<false>(at, end);
+    if (at < end) step.part(at, end - at);
+    at = end;
+  };
+  if (args.stream && args.copies > 1) {
+    up_to(elements_before_line<T>(args));
+    at = step.template vectors<true>(at, args.count);
+    hwy::FlushStream();
+  }
+  up_to(args.count);
+}
+
+template <class T>
+void sgd_of(const SgdArguments& args) {
+  args.velocities == nullptr ? sgd_range<T, false>(args) : sgd_range<T, true>(args);
+}
+
+void target_sgd(dist_dtype dtype, const SgdArguments& args) {
+  dtype == DIST_F32 ? sgd_of<float>(args) : sgd_of<double>(args);
+}
+
+// However many doubles a vector has, kSums of them are added side by side. `from` is aligned to nothing.
+constexpr std::size_t kSums = 8;
+
+template <class T>
+class Squares {
+ public:
+  HWY_INLINE void add(const T* from) {
+    for (std::size_t i = 0; i < kSums; i += kLanes) {
+      const auto x = load(from + i);
+      hn::Store(hn::Add(hn::Load(D(), sums_ + i), hn::Mul(x, x)), D(), sums_ + i);
+    }
+  }
+  double total() const {
+    double sum = 0;
+    for (const double each : sums_) sum += each;
+    return sum;
+  }
+
+ private:
+  using D = hn::CappedTag<double, kSums>;
+  static constexpr std::size_t kLanes = hn::MaxLanes(D());
+
+  static HWY_INLINE hn::Vec<D> load(const T* from) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return hn::LoadU(D(), from);
+    } else {
+      return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), from));
+    }
+  }
+
+  HWY_ALIGN double sums_[kSums] = {};
+};
+
+template <class T>
+double squares_of(const std::byte* x, std::size_t count) {
+  Squares<T> squares;
+  const T* const from = reinterpret_cast<const T*>(x);
+  std::size_t at = 0;
+  for (; at + kSums <= count; at += kSums) squares.add(from + at);
+  if (at < count) {
+    T rest[kSums] = {};  // a zero adds nothing
+    std::memcpy(rest, x + at * sizeof(T), (count - at) * sizeof(T));
+    squares.add(rest);
+  }
+  return squares.total();
+}
+
+double target_squares(dist_dtype dtype, const std::byte* x, std::size_t count) {
+  return dtype == DIST_F32 ? squares_of<float>(x, count) : squares_of<double>(x, count);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace dist
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dist {
+
+HWY_EXPORT(target_sgd);
+HWY_EXPORT(target_squares);
+
 namespace {
 
 // Elements that are copied to aligned memory, worked on and copied back.
 constexpr std::size_t kStep = 256;
-
-template <class T>
-void sgd_of(const SgdArguments& args) noexcept {
-  const T scale = static_cast<T>(args.scale);
-  const T rate = static_cast<T>(args.learning_rate);
-  const T momentum = static_cast<T>(args.momentum);
-  T g[kStep];
-  T p[kStep];
-  T v[kStep];
-  for (std::size_t at = 0; at < args.count; at += kStep) {
-    const std::size_t n = std::min(kStep, args.count - at);
-    std::memcpy(g, args.gradient + at * sizeof(T), n * sizeof(T));
-    std::memcpy(p, args.parameter + at * sizeof(T), n * sizeof(T));
-    if (args.velocity == nullptr) {
-      for (std::size_t i = 0; i < n; ++i) p[i] -= rate * (scale * g[i]);
-    } else {
-      std::memcpy(v, args.velocity + at * sizeof(T), n * sizeof(T));
-      for (std::size_t i = 0; i < n; ++i) v[i] = momentum * v[i] - rate * (scale * g[i]);
-      for (std::size_t i = 0; i < n; ++i) p[i] += v[i];
-      std::memcpy(args.velocity + at * sizeof(T), v, n * sizeof(T));
-    }
-    std::memcpy(args.parameter + at * sizeof(T), p, n * sizeof(T));
-  }
-}
 
 template <class T>
 void scale_of(std::byte* x, std::size_t count, double scale) noexcept {
@@ -46,32 +235,10 @@ void scale_of(std::byte* x, std::size_t count, double scale) noexcept {
   }
 }
 
-template <class T>
-double squares_of(const std::byte* x, std::size_t count) noexcept {
-  constexpr std::size_t kLanes = 8;
-  double sums[kLanes] = {};
-  T values[kStep];
-  for (std::size_t at = 0; at < count; at += kStep) {
-    const std::size_t n = std::min(kStep, count - at);
-    std::memcpy(values, x + at * sizeof(T), n * sizeof(T));
-    // A zero adds nothing, whatever its sign.
-    std::fill(values + n, values + (n + kLanes - 1) / kLanes * kLanes, T{0});
-    for (std::size_t i = 0; i < n; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const double value = values[i + lane];
-        sums[lane] += value * value;
-      }
-    }
-  }
-  double sum = 0;
-  for (const double lane : sums) sum += lane;
-  return sum;
-}
-
 }  // namespace
 
 void sgd(dist_dtype dtype, const SgdArguments& args) noexcept {
-  dtype == DIST_F32 ? sgd_of<float>(args) : sgd_of<double>(args);
+  HWY_DYNAMIC_DISPATCH(target_sgd)(dtype, args);
 }
 
 void scale_elements(dist_dtype dtype, std::byte* x, std::size_t count, double scale) noexcept {
@@ -79,7 +246,8 @@ void scale_elements(dist_dtype dtype, std::byte* x, std::size_t count, double sc
 }
 
 double sum_of_squares(dist_dtype dtype, const std::byte* x, std::size_t count) noexcept {
-  return dtype == DIST_F32 ? squares_of<float>(x, count) : squares_of<double>(x, count);
+  return HWY_DYNAMIC_DISPATCH(target_squares)(dtype, x, count);
 }
 
 }  // namespace dist
+#endif  // HWY_ONCE

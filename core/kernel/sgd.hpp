@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a fused step does to a piece of a parameter beside reducing its gradient. f32 and f64; every operation
-// is rounded in the parameter's type, but squares, which are f64. Plain loops, which the compiler makes SIMD:
-// the order in which squares are added is fixed by the code. Buffers need no alignment.
+// is rounded in the parameter's type, but squares, which are f64, so that all SIMD targets give the same
+// bits: the order in which squares are added is fixed by the code. Buffers need no alignment.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,14 @@ namespace dist {
 
 struct SgdArguments {
   const std::byte* gradient;
-  std::byte* parameter;
-  std::byte* velocity;  // NULL: no momentum
-  std::size_t count;
-  double scale;  // of the gradient
+  std::byte* const* parameters;  // the first copy is read; all are written
+  std::byte* const* velocities;  // the same; NULL: no momentum
+  std::size_t copies;            // 1 or more, at different addresses
+  std::size_t count;             // elements
+  double scale;                  // of the gradient
   double learning_rate;
   double momentum;
+  bool stream;  // store past the caches where a copy was not read (for parameters much larger than these)
 };
 
 //     velocity = momentum * velocity - learning_rate * (scale * gradient);   parameter = parameter + velocity

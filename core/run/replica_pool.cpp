@@ -12,6 +12,13 @@
 #include "core/run/current.hpp"
 
 namespace dist {
+namespace {
+
+// How long a run that is past its deadline gives replicas to report it themselves.
+constexpr int64_t kReportGraceNs = 50'000'000;
+constexpr int64_t kComingGraceNs = 2'000'000;
+
+}  // namespace
 
 // A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
 class ReplicaPool::Turn {
@@ -50,6 +57,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       group_(group),
       channel_(memory, group, options.helpers, options.cache_bytes),
       subgroups_(memory, graph),
+      graph_(graph),
       host_(host),
       options_(options) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
@@ -264,6 +272,14 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
                 "the run's deadline of %.3f s is over; still inside their functions: replicas %s",
                 static_cast<double>(timeout_ns) * 1e-9, inside);
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
+  // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
+  // report. One that has only just come does not sleep yet.
+  const int64_t start = steady_now_ns();
+  int64_t passed = 0;
+  while (passed < kComingGraceNs || (passed < kReportGraceNs && graph_.anyone_blocked())) {
+    yield_this_thread();
+    passed = steady_now_ns() - start;
+  }
   group_.condemn(late);
   subgroups_.condemn(late);
   return fail(late);

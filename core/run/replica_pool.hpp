@@ -130,6 +130,7 @@ class ReplicaPool {
   Group& group_;
   LazyChannel channel_;  // of the group of all replicas
   Subgroups subgroups_;
+  WaitGraph& graph_;
   const Host host_;
   const Options options_;
   Seat* seats_ = nullptr;

@@ -774,7 +774,8 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  *     CALLBACK:            fn(block, user_data) for each piece of each tensor
  *
  * Parameters and states are mirrored: every replica gives its own copy, equal to the others' (replica 0's is read), or
- * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch memory.
+ * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch
+ * memory, and are each replica's own.
  *
  * Shape    gradients, parameters and states of tensor t have one shape, row-major without gaps. gradients as in
  *          dist_all_reduce(), contributions too; parameters of what MEAN or SUM give. SGD: f32 and f64.
@@ -808,7 +809,8 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dis
  *                   dist_work_wait(plan, 0);
  *
  * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all
- * members. A failing run ends the plans made before it. Work that a function leaves under way is brought to its end
+ * members. A run whose collectives failed ends the plans made
+ * before it. Work that a function leaves under way is brought to its end
  * before the replica is; its failure is the replica's.
  */
 
@@ -841,7 +843,8 @@ DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tens
  * Context  Replica, the one that began it.
  * Blocks   Never waits for a peer.
  * Owns     –
- * Errors   INVALID_ARGUMENT NULL. How the work failed, once it has.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION it is another replica's. How the work failed, once it has: but
+ *          that a peer does not come in time is seen by dist_work_wait() alone.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out_done);

@@ -58,36 +58,64 @@ static inline void twist(void *acc, const void *in, size_t count, dist_dtype dty
   for (size_t i = 0; i < count * size_of(dtype); i++) a[i] = (unsigned char)(a[i] * factor - (b[i] ^ 0x5A));
 }
 
-static inline dist_status call_exchange(dist_replica *replica, exchange *e, int32_t me) {
-  static unsigned char factor = 31;
-  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
-  options.tag = e->tag;
-  options.group = e->group;
-  options.numerics = e->numerics;
-  options.axis = e->axis;
-  options.contributions = e->contributions[me];
-  options.weights = e->weighted ? e->weights[me] : NULL;
-  options.splits = e->has_splits[me] ? e->splits[me] : NULL;
-  if (e->op == DIST_REDUCE_USER) options.reduce_fn = twist, options.reduce_user_data = &factor;
+/* The arguments of one member's call: made by prepare_call(), used by make_call(), and to be spoilt in
+ * between. */
+typedef struct call {
+  int32_t collective;
+  dist_reduce_op op;
+  int32_t root, kind, destination, source;
   dist_tensor in_list[LISTS * TENSORS], out_list[TENSORS];
-  for (size_t t = 0; t < lists_of(e, me) * e->n; t++) in_list[t] = e->in[me][t].tensor;
-  for (size_t t = 0; t < e->n; t++) out_list[t] = e->out[me][t].tensor;
-  dist_tensor *in = gives(e, me) ? in_list : NULL;
-  dist_tensor *out = !gets(e, me) ? NULL : e->same_list[me] ? in_list : out_list;
-  switch (e->collective) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, e->op, in, out, e->n, &options);
-    case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(replica, e->op, e->root, in, out, e->n, &options);
-    case DIST_COLLECTIVE_REDUCE_SCATTER: return dist_reduce_scatter(replica, e->op, in, out, e->n, &options);
-    case DIST_COLLECTIVE_SCAN: return dist_scan(replica, e->op, e->kind, in, out, e->n, &options);
-    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica, e->root, in, out, e->n, &options);
-    case DIST_COLLECTIVE_SCATTER: return dist_scatter_from_root(replica, e->root, in, out, e->n, &options);
-    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica, in, out, e->n, &options);
-    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(replica, e->root, in, out, e->n, &options);
-    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, in, out, e->n, &options);
+  dist_tensor *in, *out; /* point into the call, which must stay where it is */
+  size_t n;
+  dist_collective_options options;
+} call;
+
+static inline void prepare_call(const exchange *e, int32_t me, call *c) {
+  static unsigned char factor = 31;
+  const dist_collective_options defaults = DIST_COLLECTIVE_OPTIONS_INIT;
+  memset(c, 0, sizeof *c);
+  c->collective = e->collective, c->op = e->op, c->root = e->root, c->kind = e->kind;
+  c->destination = e->destination[me], c->source = e->source[me], c->n = e->n;
+  c->options = defaults;
+  c->options.tag = e->tag;
+  c->options.group = e->group;
+  c->options.numerics = e->numerics;
+  c->options.axis = e->axis;
+  c->options.contributions = e->contributions[me];
+  c->options.weights = e->weighted ? e->weights[me] : NULL;
+  c->options.splits = e->has_splits[me] ? e->splits[me] : NULL;
+  if (e->op == DIST_REDUCE_USER) c->options.reduce_fn = twist, c->options.reduce_user_data = &factor;
+  for (size_t t = 0; t < lists_of(e, me) * e->n; t++) c->in_list[t] = e->in[me][t].tensor;
+  for (size_t t = 0; t < e->n; t++) c->out_list[t] = e->out[me][t].tensor;
+  c->in = gives(e, me) ? c->in_list : NULL;
+  c->out = !gets(e, me) ? NULL : e->same_list[me] ? c->in_list : c->out_list;
+}
+
+static inline dist_status make_call(dist_replica *replica, call *c) {
+  const dist_collective_options *options = &c->options;
+  switch (c->collective) {
+    case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, c->op, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_REDUCE:
+      return dist_reduce_to_root(replica, c->op, c->root, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_REDUCE_SCATTER:
+      return dist_reduce_scatter(replica, c->op, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_SCAN: return dist_scan(replica, c->op, c->kind, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_BROADCAST: return dist_broadcast(replica, c->root, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_SCATTER:
+      return dist_scatter_from_root(replica, c->root, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_ALL_GATHER: return dist_all_gather(replica, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(replica, c->root, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, c->in, c->out, c->n, options);
     case DIST_COLLECTIVE_PERMUTE:
-      return dist_permute(replica, e->destination[me], e->source[me], in, out, e->n, &options);
-    default: return dist_barrier(replica, &options);
+      return dist_permute(replica, c->destination, c->source, c->in, c->out, c->n, options);
+    default: return dist_barrier(replica, options);
   }
+}
+
+static inline dist_status call_exchange(dist_replica *replica, exchange *e, int32_t me) {
+  call c;
+  prepare_call(e, me, &c);
+  return make_call(replica, &c);
 }
 
 /* A replica function for one exchange of all replicas, or of e->group. */
@@ -272,40 +300,43 @@ static inline int expected_element(const exchange *e, int32_t r, size_t t, int64
   }
 }
 
-/* Looks at all that the exchange has written. NULL: all is right; else what is not, in `text`. */
-static inline const char *find_wrong(const exchange *e, char *text, size_t room) {
-  if (e->collective == DIST_COLLECTIVE_BARRIER) return NULL;
-  for (int32_t r = 0; r < e->members; r++) {
-    for (size_t t = 0; gets(e, r) && t < e->n; t++) {
-      const view *to = e->same_list[r] ? &e->in[r][t] : &e->out[r][t];
-      const dist_dtype dtype = to->tensor.dtype;
-      for (int64_t i = 0; i < elements_in(to); i++) {
-        unsigned char expected[16];
-        if (!expected_element(e, r, t, i, expected)) {
-          if (to->saved == NULL)
-            memset(expected, UNTOUCHED, sizeof expected);
-          else
-            memcpy(expected, to->saved + (size_t)i * size_of(dtype), size_of(dtype));
-        }
-        const int same = e->op == DIST_REDUCE_USER || !reduces(e->collective)
-                             ? memcmp(at(to, i), expected, size_of(dtype)) == 0
-                             : same_element(dtype, at(to, i), expected);
-        if (same) continue;
-        snprintf(
-            text, room,
-            "collective %d, op %d, dtype %d, %d members, axis %d, root %d: element %lld of tensor %zu of "
-            "member %d is wrong",
-            (int)e->collective, (int)e->op, (int)e->in[gives(e, r) ? r : e->root][t].tensor.dtype,
-            (int)e->members, (int)e->axis, (int)e->root, (long long)i, t, (int)r);
-        return text;
+/* Looks at what the exchange has given to member r. NULL: all is right; else what is not, in `text`. */
+static inline const char *find_wrong_of(const exchange *e, int32_t r, char *text, size_t room) {
+  if (e->collective == DIST_COLLECTIVE_BARRIER || !gets(e, r)) return NULL;
+  for (size_t t = 0; t < e->n; t++) {
+    const view *to = e->same_list[r] ? &e->in[r][t] : &e->out[r][t];
+    const dist_dtype dtype = to->tensor.dtype;
+    for (int64_t i = 0; i < elements_in(to); i++) {
+      unsigned char expected[16];
+      if (!expected_element(e, r, t, i, expected)) {
+        if (to->saved == NULL)
+          memset(expected, UNTOUCHED, sizeof expected);
+        else
+          memcpy(expected, to->saved + (size_t)i * size_of(dtype), size_of(dtype));
       }
-      if (!gaps_untouched(to)) {
-        snprintf(text, room, "collective %d: tensor %zu of member %d: memory between elements was written",
-                 (int)e->collective, t, (int)r);
-        return text;
-      }
+      const int same = e->op == DIST_REDUCE_USER || !reduces(e->collective)
+                           ? memcmp(at(to, i), expected, size_of(dtype)) == 0
+                           : same_element(dtype, at(to, i), expected);
+      if (same) continue;
+      snprintf(text, room,
+               "collective %d, op %d, dtype %d, %d members, axis %d, root %d: element %lld of tensor %zu of "
+               "member %d is wrong",
+               (int)e->collective, (int)e->op, (int)e->in[gives(e, r) ? r : e->root][t].tensor.dtype,
+               (int)e->members, (int)e->axis, (int)e->root, (long long)i, t, (int)r);
+      return text;
+    }
+    if (!gaps_untouched(to)) {
+      snprintf(text, room, "collective %d: tensor %zu of member %d: memory between elements was written",
+               (int)e->collective, t, (int)r);
+      return text;
     }
   }
+  return NULL;
+}
+
+static inline const char *find_wrong(const exchange *e, char *text, size_t room) {
+  for (int32_t r = 0; r < e->members; r++)
+    if (find_wrong_of(e, r, text, room) != NULL) return text;
   return NULL;
 }
 

@@ -19,8 +19,8 @@ static int end_strategy(void **state) {
   return dist_strategy_destroy(strategy) != DIST_OK;
 }
 
-/* A call with all that can be wrong in it; what it begins with is right. */
-typedef struct call {
+/* A trial with all that can be wrong in it; what it begins with is right. */
+typedef struct trial {
   int32_t collective;
   dist_reduce_op op;
   int32_t root, kind, destination, source;
@@ -30,24 +30,24 @@ typedef struct call {
   int64_t in_shape[2], out_shape[2];
   size_t n;
   dist_collective_options options;
-} call;
+} trial;
 
-static call good_call(int32_t collective) {
-  call c = {.collective = collective,
-            .dtype = DIST_F32,
-            .out_dtype = DIST_F32,
-            .ndim = 2,
-            .n = 1,
-            .in_shape = {6, 2},
-            .out_shape = {6, 2},
-            .options = DIST_COLLECTIVE_OPTIONS_INIT};
+static trial good_call(int32_t collective) {
+  trial c = {.collective = collective,
+             .dtype = DIST_F32,
+             .out_dtype = DIST_F32,
+             .ndim = 2,
+             .n = 1,
+             .in_shape = {6, 2},
+             .out_shape = {6, 2},
+             .options = DIST_COLLECTIVE_OPTIONS_INIT};
   if (reduces(collective)) c.op = DIST_REDUCE_SUM;
   if (joins(collective)) c.out_shape[0] = 18;
   if (cuts(collective)) c.out_shape[0] = 2;
   return c;
 }
 
-static dist_status make_call(dist_replica *replica, const call *c) {
+static dist_status make_trial(dist_replica *replica, const trial *c) {
   const int32_t me = dist_replica_id(replica);
   float in_data[64] = {0}, out_data[128] = {0};
   dist_tensor in[8], out[8];
@@ -85,23 +85,23 @@ static const int32_t collectives[] = {DIST_COLLECTIVE_ALL_REDUCE,     DIST_COLLE
 /* ---- Wrong by itself ---- */
 
 typedef struct attempt {
-  call bad;
+  trial bad;
   dist_status status;
   report error;
 } attempt;
 
-/* Replica 0 makes the bad call; then all make the good one. */
+/* Replica 0 makes the bad trial; then all make the good one. */
 static dist_status try_it(dist_replica *replica, void *user_data) {
   attempt *a = user_data;
   if (dist_replica_id(replica) == 0) {
-    a->status = make_call(replica, &a->bad);
+    a->status = make_trial(replica, &a->bad);
     read_report(&a->error);
   }
-  const call good = good_call(a->bad.collective);
-  return make_call(replica, &good);
+  const trial good = good_call(a->bad.collective);
+  return make_trial(replica, &good);
 }
 
-static void refused(const call *bad, const char *words) {
+static void refused(const trial *bad, const char *words) {
   static attempt a;
   a = (attempt){.bad = *bad};
   assert_ok(dist_run(strategy, try_it, &a));
@@ -115,8 +115,8 @@ static void refused(const call *bad, const char *words) {
 static void wrong_for_every_collective(void **state) {
   (void)state;
   for (size_t k = 0; k < COUNT_OF(collectives); k++) {
-    const call good = good_call(collectives[k]);
-    call bad = good;
+    const trial good = good_call(collectives[k]);
+    trial bad = good;
     bad.replica_is_null = 1;
     refused(&bad, "replica is NULL");
     bad = good, bad.in_is_null = 1;
@@ -142,7 +142,7 @@ static void wrong_for_every_collective(void **state) {
     bad = good, bad.options.struct_size = 0;
     refused(&bad, "struct_size");
     bad = good, bad.options.contributions = DIST_MAX_CONTRIBUTIONS + 1;
-    refused(&bad, "contributions is 4097");
+    refused(&bad, "contributions is 1025");
     bad = good, bad.options.weights = (const double[]){1};
     refused(&bad, "weights belong to MEAN");
     bad = good, bad.same_buffer = 1;
@@ -154,8 +154,8 @@ static void wrong_for_some(void **state) {
   (void)state;
   for (size_t k = 0; k < COUNT_OF(collectives); k++) {
     const int32_t kind = collectives[k];
-    const call good = good_call(kind);
-    call bad;
+    const trial good = good_call(kind);
+    trial bad;
     const int rooted = kind == DIST_COLLECTIVE_REDUCE || kind == DIST_COLLECTIVE_GATHER ||
                        kind == DIST_COLLECTIVE_BROADCAST || kind == DIST_COLLECTIVE_SCATTER;
     for (int32_t root = -1; rooted && root <= R; root += R + 1) {
@@ -203,7 +203,7 @@ static void wrong_for_some(void **state) {
       refused(&bad, w < 3 ? "weights[0] is" : "weights[1] is -0.5");
     }
   }
-  call bad = good_call(DIST_COLLECTIVE_PERMUTE);
+  trial bad = good_call(DIST_COLLECTIVE_PERMUTE);
   bad.destination = R;
   refused(&bad, "destination is 3");
   bad = good_call(DIST_COLLECTIVE_PERMUTE), bad.source = -2;
@@ -252,8 +252,8 @@ static void another(void *acc, const void *in, size_t count, dist_dtype dtype, v
 }
 
 /* What the culprit asks for, or, with `otherwise` 0, the others. */
-static call side(int32_t collective, enum field field, int otherwise) {
-  call c = good_call(collective);
+static trial side(int32_t collective, enum field field, int otherwise) {
+  trial c = good_call(collective);
   c.options.tag = "step";
   if (field == FUNCTION) c.op = DIST_REDUCE_USER, c.options.reduce_fn = otherwise ? another : one;
   if (field == WEIGHTS) c.op = DIST_REDUCE_MEAN;
@@ -303,8 +303,8 @@ static dist_status quarrel_once(dist_replica *replica, void *user_data) {
   quarrel *q = user_data;
   const int32_t me = dist_replica_id(replica);
   dist_status status = dist_barrier(replica, NULL);
-  const call mine = side(q->collective, q->field, me == CULPRIT);
-  if (status == DIST_OK) status = make_call(replica, &mine);
+  const trial mine = side(q->collective, q->field, me == CULPRIT);
+  if (status == DIST_OK) status = make_trial(replica, &mine);
   q->statuses[me] = status;
   read_report(&q->reports[me]);
   return status;

@@ -58,10 +58,9 @@ const char* dtype_name(dist_dtype dtype) {
   return dtype == DIST_F32 ? "f32" : dtype == DIST_BF16 ? "bf16" : dtype == DIST_F16 ? "f16" : "-";
 }
 
-void Data::Free::operator()(void* memory) const { std::free(memory); }
+void Free::operator()(void* memory) const { std::free(memory); }
 
-// Small tensors of different replicas share no cache line: in a program each replica makes its own.
-Data::Buffer Data::allocate(size_t bytes) {
+Buffer allocate(size_t bytes) {
   void* memory = std::malloc(std::max<size_t>(bytes, 4096));
   if (memory == nullptr) throw std::bad_alloc();
   return Buffer(memory);
@@ -86,9 +85,9 @@ Data::Data(dist_dtype dtype, size_t bytes, int replicas, Layout layout)
   for (int replica = 0; replica < replicas; ++replica) {
     in_.push_back(allocate(bytes));
     std::mt19937 random(static_cast<uint32_t>(replica) + 1);
-    Bits pattern(kPeriod * element_bytes_);
+    Bits pattern(std::min(kPeriod, count()) * element_bytes_);
     // One sign for all replicas at an element, so that no sum cancels to zero.
-    for (size_t i = 0; i < kPeriod; ++i) {
+    for (size_t i = 0; i < std::min(kPeriod, count()); ++i) {
       store(&pattern[i * element_bytes_], dtype, (i % 3 == 0 ? -1.0f : 1.0f) * magnitude(random));
     }
     pattern_.push_back(std::move(pattern));
@@ -109,7 +108,7 @@ int Data::most_iterations() const {
 void Data::expect(int iterations) {
   if (layout_ != Layout::kInPlace) iterations = 1;
   if (iterations == expected_iterations_) return;
-  expected_.resize(kPeriod * element_bytes_);
+  expected_.resize(pattern_[0].size());
   for (size_t i = 0; i < std::min(kPeriod, count()); ++i) {
     unsigned char* const result = &expected_[i * element_bytes_];
     float sum = load(&pattern_[0][i * element_bytes_], dtype_);
@@ -147,14 +146,18 @@ bool Data::about_equal(const unsigned char* from, size_t bytes) const {
 }
 
 void Data::check(int replica, int iterations) noexcept {
-  const auto* const from = static_cast<const unsigned char*>(out(replica));
-  const bool expected_known = layout_ != Layout::kInPlace || iterations == expected_iterations_;
-  size_t wrong = expected_known ? 0 : 1;
+  if (layout_ == Layout::kInPlace && iterations != expected_iterations_) return count_wrong(1);
+  check_result(out(replica));
+}
+
+void Data::check_result(const void* result) noexcept {
+  const auto* const from = static_cast<const unsigned char*>(result);
+  size_t wrong = 0;
   each_piece(bytes_, expected_.size(), [&](size_t at, size_t n) {
     if (std::memcmp(from + at, expected_.data(), n) == 0) return;
     if (!rounding_allowed_ || !about_equal(from + at, n)) ++wrong;
   });
-  if (wrong != 0) wrong_.fetch_add(wrong);
+  count_wrong(wrong);
 }
 
 }  // namespace bench

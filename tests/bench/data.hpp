@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of one row, in ordinary malloc memory and shared by all its sides: random values that are not
-// zero, put back before every batch, and the plain sum that every result must equal bit for bit.
+// The tensors of one row, in ordinary malloc memory and shared by its sides: random values that are not zero,
+// put back before every batch, and the plain sum that every result must equal bit for bit.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,38 @@ enum class Layout {
 const char* layout_name(Layout layout);
 const char* dtype_name(dist_dtype dtype);
 
-class Data {
+// What an operation reads and writes, and what must come out.
+class Checked {
+ public:
+  virtual ~Checked() = default;
+  // The most operations between two resets; a result is known for each number up to that.
+  virtual int most_iterations() const = 0;
+  // What `check` compares with after that many operations. On one thread, before a block.
+  virtual void expect(int iterations) = 0;
+  // Puts a replica's values back and spoils its output. On the replica's own thread, so that its caches
+  // hold its data, as after a computation.
+  virtual void reset(int replica) noexcept = 0;
+  // Compares a replica's result with the expected one; what differs is counted.
+  virtual void check(int replica, int iterations) noexcept = 0;
+  size_t wrong() const { return wrong_.load(); }
+
+ protected:
+  void count_wrong(size_t more) noexcept {
+    if (more != 0) wrong_.fetch_add(more);
+  }
+
+ private:
+  std::atomic<size_t> wrong_{0};
+};
+
+struct Free {
+  void operator()(void* memory) const;
+};
+using Buffer = std::unique_ptr<void, Free>;
+// Small tensors of different replicas share no cache line: in a program each replica makes its own.
+Buffer allocate(size_t bytes);
+
+class Data final : public Checked {
  public:
   Data(dist_dtype dtype, size_t bytes, int replicas, Layout layout);
 
@@ -34,29 +65,21 @@ class Data {
   void* in(int replica) const { return in_[static_cast<size_t>(replica)].get(); }
   void* out(int replica) const;
 
-  // The most operations in place before a sum leaves the type's range.
-  int most_iterations() const;
-  // What `check` compares with after that many operations. On one thread, before a block.
-  void expect(int iterations);
-  // Puts a replica's values back and spoils its output. On the replica's own thread, so that its caches
-  // hold its data, as after a computation.
-  void reset(int replica) noexcept;
+  // In place, before a sum leaves the type's range.
+  int most_iterations() const override;
+  void expect(int iterations) override;
+  void reset(int replica) noexcept override;
   // For sums in another order than that of the replicas, where there are more than two: they may round apart.
   void allow_rounding() { rounding_allowed_ = replicas_ > 2; }
-  // Compares a replica's result with the plain sum; what differs is counted.
-  void check(int replica, int iterations) noexcept;
-  size_t wrong() const { return wrong_.load(); }
+  void check(int replica, int iterations) noexcept override;
+  // Compares what lies elsewhere.
+  void check_result(const void* result) noexcept;
 
   static size_t memory_bytes(size_t bytes, int replicas, Layout layout);
 
  private:
   using Bits = std::vector<unsigned char>;
   bool about_equal(const unsigned char* from, size_t bytes) const;
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  using Buffer = std::unique_ptr<void, Free>;
-  static Buffer allocate(size_t bytes);
 
   dist_dtype dtype_;
   size_t bytes_;
@@ -68,7 +91,6 @@ class Data {
   Bits expected_;              // the same period
   int expected_iterations_ = 0;
   bool rounding_allowed_ = false;
-  std::atomic<size_t> wrong_{0};
 };
 
 }  // namespace bench

@@ -12,7 +12,19 @@
 
 namespace bench {
 
-enum class Operation { kAllReduce, kBarrier, kRun, kIdle };
+enum class Operation {
+  kAllReduce,
+  kBarrier,
+  kRun,
+  kIdle,
+  kList,      // an all_reduce of many tensors
+  kReduceTo,  // the same from outside of replicas
+  kStep,      // gradients are reduced, and parameters updated
+  kWideSum,   // several contributions a replica, of wide range
+  kPlanned,   // an all_reduce that repeats
+  kOverlap,   // an all_reduce beside a computation
+  kHanding,   // a collective that is no all_reduce
+};
 
 // How operations follow one another.
 enum class Pace {
@@ -85,7 +97,7 @@ class Stopwatch {
 // One replica's part of a block. `meet` waits for all replicas, `op` is what is timed; both return false to
 // give up. `data` may be null.
 template <class Meet, class Op>
-bool replica_block(const Plan& plan, Stopwatch& watch, Data* data, int replica, Meet meet, Op op) {
+bool replica_block(const Plan& plan, Stopwatch& watch, Checked* data, int replica, Meet meet, Op op) {
   for (int batch = 0; batch <= plan.batches; ++batch) {
     if (data != nullptr) data->reset(replica);
     if (!meet()) return false;

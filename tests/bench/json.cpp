@@ -34,6 +34,8 @@ const char* unit_name(Unit unit) {
     case Unit::kHops: return "hops";
     case Unit::kTimePerByte: return "times_f32_per_byte";
     case Unit::kCpuShare: return "cpu_share";
+    case Unit::kOfOrdered: return "times_ordered";
+    case Unit::kOfLonger: return "times_longer";
   }
   return "";
 }
@@ -54,6 +56,13 @@ const char* operation_name(Operation operation) {
     case Operation::kBarrier: return "barrier";
     case Operation::kRun: return "run";
     case Operation::kIdle: return "idle";
+    case Operation::kList: return "all_reduce_list";
+    case Operation::kReduceTo: return "batch_reduce_to";
+    case Operation::kStep: return "reduce_apply";
+    case Operation::kWideSum: return "all_reduce_reproducible";
+    case Operation::kPlanned: return "all_reduce_planned";
+    case Operation::kOverlap: return "all_reduce_overlapped";
+    case Operation::kHanding: break;  // each has a name
   }
   return "";
 }
@@ -89,12 +98,16 @@ void write_comparison(FILE* f, const Comparison& c) {
 
 void write_row(FILE* f, const RowResult& row) {
   const RowSpec& spec = row.spec;
-  std::fprintf(f, "    {\"name\": %s, \"operation\": \"%s\", \"replicas\": %d, \"pace\": \"%s\"",
-               quoted(spec.name()).c_str(), operation_name(spec.operation), spec.replicas,
-               pace_name(spec.pace));
+  std::fprintf(
+      f, "    {\"name\": %s, \"operation\": \"%s\", \"replicas\": %d, \"pace\": \"%s\"",
+      quoted(spec.name()).c_str(),
+      spec.operation == Operation::kHanding ? handing_name(spec.handing) : operation_name(spec.operation),
+      spec.replicas, pace_name(spec.pace));
   if (spec.operation == Operation::kAllReduce) {
     std::fprintf(f, ", \"dtype\": \"%s\", \"bytes\": %zu, \"layout\": \"%s\"", dtype_name(spec.dtype),
                  spec.bytes, layout_name(spec.layout));
+  } else if (spec.bytes != 0) {
+    std::fprintf(f, ", \"bytes\": %zu", spec.bytes);
   }
   std::fprintf(f, ", \"others_cpu\": %.3g", row.others_cpu);
   if (!row.note.empty()) std::fprintf(f, ", \"note\": %s", quoted(row.note).c_str());

@@ -58,6 +58,7 @@ void make_quick(Settings& settings) {
   settings.again = 0;
   settings.block_us = 1e3;
   settings.most_bytes = size_t{1} << 20;
+  settings.list_share = 64;
   settings.most_iterations = 8;
   settings.judged = false;
 }

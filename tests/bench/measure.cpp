@@ -16,7 +16,8 @@ int iterations_for(size_t bytes) {
   if (bytes <= 16 * kKiB) return 100;
   if (bytes <= 256 * kKiB) return 20;
   if (bytes <= kMiB) return 8;
-  return bytes <= 16 * kMiB ? 4 : 2;
+  if (bytes <= 16 * kMiB) return 4;
+  return bytes <= 64 * kMiB ? 2 : 1;
 }
 
 // What the kernel would give without swapping; 0: unknown.
@@ -109,9 +110,10 @@ std::vector<Round> Runner::run_rounds(Row& row, std::string& note) {
 void Runner::compare(const Row& row, RowResult& result) const {
   const SideResult& libdist = result.sides[0];
   for (const Row::Pairing& pairing : row.pairings) {
-    const size_t best = *std::min_element(
+    const auto [fastest, slowest] = std::minmax_element(
         pairing.sides.begin(), pairing.sides.end(),
         [&](size_t a, size_t b) { return result.sides[a].median_us < result.sides[b].median_us; });
+    const size_t best = *(pairing.unit == Unit::kOfLonger ? slowest : fastest);
     const SideResult& other = result.sides[best];
     Samples ratios;
     for (size_t round = 0; round < libdist.round_us.size(); ++round) {
@@ -155,6 +157,17 @@ RowResult Runner::measure_once(const RowSpec& spec) {
     case Operation::kBarrier: add_barrier(row); break;
     case Operation::kRun: add_run(row); break;
     case Operation::kIdle: add_idle(row); break;
+    case Operation::kList: add_list(row); break;
+    case Operation::kReduceTo: add_reduce_to(row); break;
+    case Operation::kStep: add_step(row); break;
+    case Operation::kWideSum: add_wide_sum(row); break;
+    case Operation::kPlanned: add_planned(row); break;
+    case Operation::kOverlap: add_overlap(row); break;
+    case Operation::kHanding: add_handing(row); break;
+  }
+  if (!row.skipped.empty()) {
+    result.note = "skipped: " + row.skipped;
+    return result;
   }
   add_peers(row);
   const std::vector<Round> rounds = run_rounds(row, result.note);

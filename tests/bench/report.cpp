@@ -14,6 +14,8 @@ const char* unit_text(Unit unit) {
     case Unit::kHops: return "hops <";
     case Unit::kTimePerByte: return "f32 <";
     case Unit::kCpuShare: return "CPUs <";
+    case Unit::kOfOrdered: return "order. <";
+    case Unit::kOfLonger: return "longer <";
   }
   return "?";
 }

@@ -13,7 +13,7 @@ namespace bench {
 struct Runner::Row {
   struct Pairing {
     Unit unit;
-    std::vector<size_t> sides;  // the fastest of them counts
+    std::vector<size_t> sides;  // the fastest of them counts; of kOfLonger the slowest
     MaybeTarget target;
     double scale;  // how much more work libdist's sample does than theirs
     std::string group;
@@ -22,8 +22,13 @@ struct Runner::Row {
   explicit Row(const RowSpec& wanted) : spec(wanted) {}
 
   Data& add_data(dist_dtype dtype, Layout layout) {
-    data.push_back(std::make_unique<Data>(dtype, spec.bytes, spec.replicas, layout));
-    return *data.back();
+    return own(std::make_unique<Data>(dtype, spec.bytes, spec.replicas, layout));
+  }
+  template <class Kind>
+  Kind& own(std::unique_ptr<Kind> checked) {
+    Kind& kept = *checked;
+    data.push_back(std::move(checked));
+    return kept;
   }
   size_t add(std::unique_ptr<Side> side, std::string name = "") {
     names.push_back(name.empty() ? side->name() : std::move(name));
@@ -36,10 +41,11 @@ struct Runner::Row {
   }
 
   RowSpec spec;
-  std::vector<std::unique_ptr<Data>> data;
+  std::vector<std::unique_ptr<Checked>> data;
   std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use the data
   std::vector<std::string> names;
   std::vector<Pairing> pairings;
+  std::string skipped;  // why there are no sides
 };
 
 }  // namespace bench

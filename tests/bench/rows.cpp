@@ -46,6 +46,7 @@ MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
 }  // namespace
 
 std::string RowSpec::name() const {
+  const std::string what = network ? network_name(*network) : bytes_text(bytes);
   std::string text;
   switch (operation) {
     case Operation::kAllReduce:
@@ -55,6 +56,18 @@ std::string RowSpec::name() const {
     case Operation::kBarrier: text = "barrier"; break;
     case Operation::kRun: text = "empty dist_run"; break;
     case Operation::kIdle: return "idle strategy x" + std::to_string(replicas);
+    case Operation::kList: text = "all_reduce list " + what; break;
+    case Operation::kReduceTo: text = "batch_reduce_to " + what; break;
+    case Operation::kStep:
+      text = std::string("reduce_apply sgd") + (step.momentum ? " momentum" : "") +
+             (step.clip ? " clip " : " ") + what;
+      break;
+    case Operation::kWideSum:
+      text = "reproducible f32 8 x " + what + " 2^+-" + std::to_string(exponents);
+      break;
+    case Operation::kPlanned: text = "planned all_reduce f32 " + what; break;
+    case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;
+    case Operation::kHanding: text = handing_name(handing) + (" f32 " + what); break;
   }
   return text + " x" + std::to_string(replicas) + ", " + pace_name(pace);
 }
@@ -81,9 +94,11 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
     for (const Pace pace : {Pace::kHot, Pace::kPaused, Pace::kAsleep})
       rows.push_back({kRun, r, pace, 0, 0, {}});
     rows.push_back({kIdle, r, Pace::kPaused, 0, 0, {}});
+    append_more_rows(settings, r, rows);
   }
   std::erase_if(rows, [&](const RowSpec& row) {
-    return row.bytes > settings.most_bytes || row.name().find(settings.filter) == std::string::npos;
+    return (!row.network && row.bytes > settings.most_bytes) ||
+           row.name().find(settings.filter) == std::string::npos;
   });
   return rows;
 }
@@ -168,8 +183,9 @@ void Runner::add_idle(Row& row) {
 // Peers spin: with more of their ranks than CPUs they would measure the scheduler.
 void Runner::add_peers(Row& row) {
   const RowSpec& spec = row.spec;
-  if (peers_.empty() || spec.replicas < 2 || spec.replicas > cpus_ || spec.pace == Pace::kAsleep ||
-      spec.operation == Operation::kIdle) {
+  const bool theirs = spec.operation == Operation::kAllReduce || spec.operation == Operation::kBarrier ||
+                      spec.operation == Operation::kRun;
+  if (peers_.empty() || !theirs || spec.replicas < 2 || spec.replicas > cpus_ || spec.pace == Pace::kAsleep) {
     return;
   }
   peers_.start(spec.replicas);

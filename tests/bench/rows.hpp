@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Settings {
   int again = 5;           // further rounds, at most, in place of those that other programs disturb
   double block_us = 25e3;  // what one side may take in one round, where an operation is that short
   size_t most_bytes = size_t{64} << 20;
+  int list_share = 1;  // lists are that many times smaller
   int most_iterations = 100;
   bool judged = true;  // floors count: not in a quick run, which is too short to say
   std::vector<int> replicas{2, 4, 8};
@@ -30,9 +32,13 @@ struct RowSpec {
   Operation operation = Operation::kAllReduce;
   int replicas = 2;
   Pace pace = Pace::kHot;
-  dist_dtype dtype = DIST_F32;  // the rest is all_reduce's
-  size_t bytes = 0;
+  dist_dtype dtype = DIST_F32;
+  size_t bytes = 0;  // of a tensor, or of all tensors of a list
   Layout layout = Layout::kInPlace;
+  std::optional<Network> network{};  // whose gradients are the list
+  StepForm step{};                   // kStep
+  Handing handing{};                 // kHanding
+  int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
 
   std::string name() const;
 };
@@ -73,6 +79,8 @@ struct RowResult {
   std::string note;       // why it was skipped, or what disturbed it
 };
 
+// The rows that are more than one all_reduce of one tensor, on so many replicas (rows_more.cpp).
+void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpec>& rows);
 // Every row that the settings ask for, in the table's order.
 std::vector<RowSpec> all_rows(const Settings& settings);
 
@@ -91,6 +99,13 @@ class Runner {
   void add_barrier(Row& row);
   void add_run(Row& row);
   void add_idle(Row& row);
+  void add_list(Row& row);
+  void add_reduce_to(Row& row);
+  void add_step(Row& row);
+  void add_wide_sum(Row& row);
+  void add_planned(Row& row);
+  void add_overlap(Row& row);
+  void add_handing(Row& row);
   void add_peers(Row& row);
   Round run_round(Row& row, const std::vector<Plan>& plans, std::string& note);
   std::vector<Round> run_rounds(Row& row, std::string& note);

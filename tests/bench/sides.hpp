@@ -7,6 +7,7 @@
 
 #include "dist/dist.h"
 #include "tests/bench/harness.hpp"
+#include "tests/bench/more_data.hpp"
 
 namespace bench {
 
@@ -38,6 +39,28 @@ std::unique_ptr<Side> libdist_run(const Strategy& strategy);
 std::unique_ptr<Side> libdist_idle(const Strategy& strategy);
 constexpr double kIdleUs = 100e3;
 
+// Lists of gradients (libdist_lists.cpp): in one call or one by one; in replicas, or from outside by
+// reduce_to.
+std::unique_ptr<Side> libdist_list(const Strategy& strategy, DataList& list, bool one_by_one);
+std::unique_ptr<Side> libdist_reduce_to(const Strategy& strategy, DataList& list, bool one_by_one);
+
+// reduce_apply, and all_reduce with loops after it (libdist_steps.cpp).
+std::unique_ptr<Side> libdist_fused_step(const Strategy& strategy, StepData& data);
+std::unique_ptr<Side> libdist_separate_step(const Strategy& strategy, StepData& data);
+
+// Work handles (libdist_works.cpp): a plan's start and wait; an all_reduce beside a computation of so many
+// rounds, or alone, and that computation alone.
+std::unique_ptr<Side> libdist_planned(const Strategy& strategy, Data& data);
+enum class Overlap { kTogether, kExchange };
+std::unique_ptr<Side> libdist_overlapped(const Strategy& strategy, Data& data, Overlap which, int64_t rounds);
+std::unique_ptr<Side> libdist_computed(const Strategy& strategy, int64_t rounds);
+// How many rounds take as long as the exchange.
+int64_t rounds_as_long_as(const Strategy& strategy, Side& exchange);
+
+// Other collectives, and a sum of several contributions a replica (libdist_handing.cpp).
+std::unique_ptr<Side> libdist_handing(const Strategy& strategy, Handing handing, Exchanged& data);
+std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int32_t numerics);
+
 // ---- What a user would write with std::barrier, std::thread and loops (peers_naive.cpp) ----
 
 enum class Naive {
@@ -46,6 +69,8 @@ enum class Naive {
 };
 // f32, in place or out of place.
 std::unique_ptr<Side> naive_all_reduce(Naive form, Data& data);
+std::unique_ptr<Side> naive_list(Naive form, DataList& list);  // all tensors between two meetings
+std::unique_ptr<Side> naive_handing(Handing handing, Exchanged& data);
 std::unique_ptr<Side> naive_barrier(int replicas);
 
 // ---- OpenMP (peer_openmp.cpp) ----

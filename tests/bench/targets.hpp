@@ -16,6 +16,8 @@ enum class Unit {
   kHops,         // libdist's time over a cache line's way from core to core: less is better
   kTimePerByte,  // libdist's time over its own time for as many bytes of f32: less is better
   kCpuShare,     // CPU time over wall time: less is better
+  kOfOrdered,    // libdist's time over that of its ordered sum of the same: less is better
+  kOfLonger,     // libdist's time over the longer one's of two things that it does at once: less is better
 };
 constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
 
@@ -74,6 +76,15 @@ inline constexpr Target kMemoryInPlace{0.9, 1.1};  // >= 64 MiB, of rmw2's bytes
 inline constexpr Target kMemoryOutOfPlace{0.85, 1.1};
 inline constexpr Target kOneOutput{0.95, 1.15};    // >= 64 MiB, against libdist in place
 inline constexpr Target kTimePerByte16{1.5, 1.1};  // f16, bf16, >= 16 MiB, against libdist's f32
+
+// Lists and steps of gradients, on replicas with a core each.
+inline constexpr Target kBatchReduceTo{1.2, 1.2};  // against reduce_to of one after another
+inline constexpr Target kFusedStep{1.3, 1.3};      // against all_reduce, and loops after it
+
+// 8 contributions of 1 MiB on 2 replicas.
+inline constexpr Target kReproducible{4, 2};
+// Compute and all_reduce of equal length, where cores are free.
+inline constexpr Target kOverlap{1.25, 1.1};
 
 constexpr size_t kLargeBytes = size_t{64} << 20;
 

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Section 6, work: collectives that are under way while their members do something else. Results are those of
+ * the oracle, whoever waits in whichever order, on any kind of thread, beside blocking collectives.
+ */
+#include "work_support.h"
+
+enum { STEPS = 12 };
+
+typedef struct program {
+  exchange steps[STEPS];
+  int n;
+  int blocking_every; /* step k is blocking where k % blocking_every == 0; 0: none is */
+  enum ending how;    /* of member 0; the others have another each; ENDINGS: all LEAVING */
+  dist_work *left[MEMBERS][STEPS];
+} program;
+
+static program p;
+
+static dist_status play(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  const int32_t id = dist_replica_id(replica);
+  dist_work *works[STEPS] = {NULL};
+  size_t n = 0;
+  dist_status status = DIST_OK;
+  for (int k = 0; k < p.n && status == DIST_OK; k++) {
+    exchange *e = &p.steps[k];
+    const int32_t me = e->group == NULL ? id : dist_group_rank(e->group, id);
+    if (me < 0) continue;
+    if (p.blocking_every != 0 && k % p.blocking_every == 0)
+      status = call_exchange(replica, e, me);
+    else
+      status = issue_exchange(replica, e, me, 0, 0, &works[n++]);
+  }
+  if (status != DIST_OK) return status; /* a test that fails: what is under way is drained */
+  const enum ending how = p.how == ENDINGS ? LEAVING : (p.how + id) % LEAVING;
+  status = end_works(works, n, how);
+  memcpy(p.left[id], works, sizeof works);
+  return status;
+}
+
+/* Runs the program, looks at all its results, and ends what it left. */
+static void check_program(dist_strategy *strategy, int32_t threads, const char *what) {
+  report error;
+  char text[256];
+  memset(p.left, 0, sizeof p.left);
+  if (run_on(threads, strategy, play, NULL, &error) != DIST_OK) fail_msg("%s: %s", what, error.message);
+  for (int k = 0; k < p.n; k++) {
+    if (find_wrong(&p.steps[k], text, sizeof text) != NULL) fail_msg("%s, step %d: %s", what, k, text);
+    free_exchange(&p.steps[k]);
+  }
+  for (int r = 0; r < MEMBERS; r++) {
+    for (int k = 0; k < STEPS; k++) {
+      if (p.left[r][k] == NULL) continue;
+      assert_ok(dist_work_wait(p.left[r][k], 0)); /* outside a run: it has ended */
+      dist_work_destroy(p.left[r][k]);
+    }
+  }
+}
+
+static recipe recipe_of(int k, int32_t members, uint64_t seed) {
+  recipe given = {.collective = all_collectives[((uint64_t)k + seed) % COUNT_OF(all_collectives)],
+                  .op = k % 3 == 0 ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN,
+                  .root = k % members,
+                  .kind = k % 2 == 0 ? DIST_SCAN_INCLUSIVE : DIST_SCAN_EXCLUSIVE,
+                  .axis = k % 2 == 0 ? 0 : -1,
+                  .members = members,
+                  .ndim = 2,
+                  .n = (size_t)k % (TENSORS + 1),
+                  .dtypes = {DIST_F32, DIST_F16, DIST_F64},
+                  .in_style = k % 5 == 1 ? GAPS : DENSE,
+                  .out_style = k % 5 == 2 ? TRANSPOSED : DENSE,
+                  .most = k % 4 == 3 ? 200 : 6, /* small: at once; large: on oneTBB */
+                  .uneven = k % 2,
+                  .splits = k % 3 == 0,
+                  .seed = seed * 1000 + (uint64_t)k};
+  if (given.collective == DIST_COLLECTIVE_SCAN) given.op = DIST_REDUCE_SUM;
+  if (!reduces(given.collective)) given.op = 0;
+  const int sums = reduces(given.collective) && given.collective != DIST_COLLECTIVE_SCAN;
+  given.several = sums && k % 4 == 1;
+  given.weighted = given.op == DIST_REDUCE_MEAN && k % 4 == 1;
+  given.numerics = sums && k % 7 == 2 ? DIST_NUMERICS_REPRODUCIBLE : DIST_NUMERICS_ORDERED;
+  given.in_place = k % 6 == 5 && given.in_style == DENSE && given.out_style == DENSE && given.axis == 0;
+  return given;
+}
+
+static void make_program(int32_t members, uint64_t seed) {
+  p.n = STEPS;
+  for (int k = 0; k < STEPS; k++) {
+    const recipe given = recipe_of(k, members, seed);
+    make_exchange(&p.steps[k], &given);
+    p.steps[k].tag = k % 2 == 0 ? "even" : NULL;
+  }
+}
+
+/* Several runs of one strategy: slots serve again and again. */
+static void every_collective(void **state) {
+  (void)state;
+  static const int32_t sizes[] = {1, 2, 3};
+  for (int32_t threads = 0; threads < 3; threads++) {
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+      dist_strategy *strategy = strategy_of(sizes[s], threads);
+      for (uint64_t round = 0; round < 12; round++) {
+        make_program(sizes[s], round);
+        p.how = round < ENDINGS ? (enum ending)round : ENDINGS;
+        p.blocking_every = round % 3 == 2 ? 3 : 0;
+        check_program(strategy, threads, threads_name(threads));
+      }
+      assert_ok(dist_strategy_destroy(strategy));
+    }
+  }
+}
+
+static void more_replicas_than_cpus(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = strategy_of(MEMBERS, threads);
+    for (uint64_t round = 0; round < ENDINGS; round++) {
+      make_program(MEMBERS, round + 20);
+      p.how = (enum ending)round == LEAVING ? ENDINGS : (enum ending)round;
+      p.blocking_every = (int)round % 2 * 4;
+      check_program(strategy, threads, "crowded");
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* Several channels at once; groups overlap. */
+static void groups(void **state) {
+  (void)state;
+  enum { R = 4, GROUPS = 4 };
+  static const int32_t ids[GROUPS][R] = {{0, 2}, {1, 2, 3}, {3}, {0, 1, 2, 3}};
+  static const size_t sizes[GROUPS] = {2, 3, 1, 4};
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = strategy_of(R, threads);
+    dist_group *groups_of[GROUPS];
+    for (int g = 0; g < GROUPS; g++) assert_ok(dist_group_create(strategy, ids[g], sizes[g], &groups_of[g]));
+    for (uint64_t round = 0; round < 8; round++) {
+      p.n = STEPS;
+      for (int k = 0; k < STEPS; k++) {
+        const int g = (k + (int)round) % (GROUPS + 1); /* GROUPS: all replicas */
+        const recipe given = recipe_of(k, g == GROUPS ? R : (int32_t)sizes[g], round + 40);
+        make_exchange(&p.steps[k], &given);
+        p.steps[k].group = g == GROUPS ? NULL : groups_of[g];
+      }
+      p.how = round < LEAVING ? (enum ending)round : ENDINGS;
+      p.blocking_every = round % 4 == 3 ? 5 : 0;
+      check_program(strategy, threads, "groups");
+    }
+    for (int g = 0; g < GROUPS; g++) assert_ok(dist_group_destroy(groups_of[g]));
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* ---- How many can be under way ---- */
+
+typedef struct sum {
+  int64_t length;
+  float *data;
+  dist_tensor tensor;
+} sum;
+
+static void make_sum(sum *s, int64_t length, float first) {
+  s->length = length;
+  s->data = malloc((size_t)length * sizeof(float));
+  for (int64_t i = 0; i < length; i++) s->data[i] = first + (float)(i % 7);
+  s->tensor = vector_of(s->data, DIST_F32, &s->length);
+}
+
+static dist_status issue_sum(dist_replica *replica, sum *s, dist_work **out_work) {
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = out_work;
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &s->tensor, &s->tensor, 1, &options);
+}
+
+/* Of contributions first + r, r < n. */
+static dist_status end_sum(sum *s, int32_t n, float first) {
+  dist_status status = DIST_OK;
+  for (int64_t i = 0; i < s->length && status == DIST_OK; i++) {
+    const float each = first + (float)(i % 7);
+    if (s->data[i] != (float)n * each + (float)(n * (n - 1) / 2))
+      status = dist_fail(DIST_INTERNAL, "a wrong sum");
+  }
+  free(s->data);
+  return status;
+}
+
+static dist_status one_too_many(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  const int32_t id = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
+  sum sums[UNDER_WAY + 1];
+  dist_work *works[UNDER_WAY + 1] = {NULL};
+  dist_status status = DIST_OK;
+  for (int k = 0; k <= UNDER_WAY; k++) make_sum(&sums[k], k % 3 == 0 ? 30000 : 5, (float)id + (float)k);
+  for (int k = 0; k < UNDER_WAY && id == 0 && status == DIST_OK; k++)
+    status = issue_sum(replica, &sums[k], &works[k]);
+  for (int again = 0; again < 3 && id == 0 && status == DIST_OK; again++) {
+    if (issue_sum(replica, &sums[UNDER_WAY], &works[UNDER_WAY]) != DIST_RESOURCE_EXHAUSTED)
+      status = dist_fail(DIST_INTERNAL, "one too many is under way");
+    if (strstr(dist_last_error(), "16 asynchronous collectives") == NULL || works[UNDER_WAY] != NULL)
+      status = dist_fail(DIST_INTERNAL, "the refusal says something else");
+  }
+  if (status == DIST_OK) status = dist_barrier(replica, NULL); /* until here no peer has come to any */
+  for (int k = 0; k < UNDER_WAY && id != 0 && status == DIST_OK; k++)
+    status = issue_sum(replica, &sums[k], &works[k]);
+  if (status == DIST_OK) status = wait_and_destroy(&works[0]);
+  if (status == DIST_OK) status = issue_sum(replica, &sums[UNDER_WAY], &works[UNDER_WAY]);
+  if (status == DIST_OK) status = end_works(works + 1, UNDER_WAY, id % 2 == 0 ? LAST_FIRST : ANY);
+  for (int k = 0; k <= UNDER_WAY && status == DIST_OK; k++) status = end_sum(&sums[k], n, (float)k);
+  return status;
+}
+
+static void as_many_as_there_are_slots(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = strategy_of(3, threads);
+    report error;
+    for (int run = 0; run < 3; run++) {
+      if (run_on(threads, strategy, one_too_many, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* A window of works slides over many more than there are slots, small beside large in the same slot. */
+static dist_status slide(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  enum { MANY = 400, WINDOW = 15 };
+  const int32_t id = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
+  static _Thread_local sum sums[WINDOW];
+  dist_work *works[WINDOW] = {NULL};
+  dist_status status = DIST_OK;
+  for (int k = 0; k < MANY + WINDOW && status == DIST_OK; k++) {
+    const int at = k % WINDOW;
+    if (works[at] != NULL) {
+      status = wait_and_destroy(&works[at]);
+      if (status == DIST_OK) status = end_sum(&sums[at], n, (float)((k - WINDOW) % 50));
+    }
+    if (k >= MANY || status != DIST_OK) continue;
+    make_sum(&sums[at], k * 7 % 5 == 0 ? 40000 : k % 4, (float)id + (float)(k % 50));
+    status = issue_sum(replica, &sums[at], &works[at]);
+  }
+  return status;
+}
+
+static void slots_serve_again_and_again(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    for (int32_t r = 2; r <= 5; r += 3) {
+      dist_strategy *strategy = strategy_of(r, threads);
+      report error;
+      if (run_on(threads, strategy, slide, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
+      assert_ok(dist_strategy_destroy(strategy));
+    }
+  }
+}
+
+/* ---- Misuse ---- */
+
+static dist_work *borrowed;
+
+static void *from_another_thread(void *unused) {
+  (void)unused;
+  int32_t done = 7;
+  size_t index = 7;
+  static const char *const words = "belongs to replica 0";
+  const int right = dist_work_wait(borrowed, 0) == DIST_FAILED_PRECONDITION &&
+                    strstr(dist_last_error(), words) != NULL &&
+                    dist_work_test(borrowed, &done) == DIST_FAILED_PRECONDITION && done == 7 &&
+                    dist_work_wait_any(&borrowed, 1, 0, &index) == DIST_FAILED_PRECONDITION && index == 7 &&
+                    dist_work_cancel(borrowed) == DIST_FAILED_PRECONDITION;
+  return right ? &borrowed : NULL;
+}
+
+#define EXPECT(call, status, words)                                             \
+  do {                                                                          \
+    if ((call) != (status) || strstr(dist_last_error(), words) == NULL) {       \
+      char text[600];                                                           \
+      snprintf(text, sizeof text, "%s says: %.400s", #call, dist_last_error()); \
+      return dist_fail(DIST_INTERNAL, text);                                    \
+    }                                                                           \
+  } while (0)
+
+static dist_status misuse(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  sum s;
+  dist_work *work = NULL, *none[] = {NULL};
+  size_t index = 7;
+  int32_t done = 7;
+  const int32_t id = dist_replica_id(replica);
+  make_sum(&s, 3, (float)id);
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.planned = 1;
+  EXPECT(dist_barrier(replica, &options), DIST_INVALID_ARGUMENT, "out_work");
+  options.planned = 2, options.out_work = &work;
+  EXPECT(dist_barrier(replica, &options), DIST_INVALID_ARGUMENT, "planned is 2");
+  options.planned = 0;
+  EXPECT(dist_merge_call(replica, NULL, NULL, NULL, &options, NULL), DIST_INVALID_ARGUMENT, "asynchronous");
+  EXPECT(dist_all_reduce(replica, 77, &s.tensor, &s.tensor, 1, &options), DIST_INVALID_ARGUMENT, "op");
+  if (work != NULL) return dist_fail(DIST_INTERNAL, "a refused call gave a work");
+  EXPECT(dist_work_start(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_ready(NULL, 0), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_wait(NULL, 0), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_test(NULL, &done), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_cancel(NULL), DIST_INVALID_ARGUMENT, "work is NULL");
+  EXPECT(dist_work_wait_any(none, 0, 0, &index), DIST_INVALID_ARGUMENT, "n is 0");
+  EXPECT(dist_work_wait_any(none, 1, 0, &index), DIST_INVALID_ARGUMENT, "works[0] is NULL");
+  EXPECT(dist_work_wait_any(NULL, 1, 0, &index), DIST_INVALID_ARGUMENT, "works is NULL");
+  EXPECT(dist_work_wait_any(none, 1, 0, NULL), DIST_INVALID_ARGUMENT, "out_index is NULL");
+  if (index != 7 || done != 7) return dist_fail(DIST_INTERNAL, "an output was written");
+  dist_work_destroy(NULL);
+  if (id == 0) {
+    dist_status status = issue_sum(replica, &s, &work);
+    if (status != DIST_OK) return status;
+    EXPECT(dist_work_start(work), DIST_FAILED_PRECONDITION, "planned");
+    EXPECT(dist_work_ready(work, 0), DIST_FAILED_PRECONDITION, "planned");
+    EXPECT(dist_work_test(work, NULL), DIST_INVALID_ARGUMENT, "out_done is NULL");
+    status = dist_work_test(work, &done); /* the peer has not come */
+    if (status != DIST_OK || done != 0) return dist_fail(DIST_INTERNAL, "it is done alone");
+    borrowed = work;
+    pthread_t thread;
+    void *right = NULL;
+    if (pthread_create(&thread, NULL, from_another_thread, NULL) != 0) abort();
+    pthread_join(thread, &right);
+    if (right == NULL) return dist_fail(DIST_INTERNAL, "another thread may use the work");
+  }
+  dist_status status = dist_barrier(replica, NULL);
+  if (status == DIST_OK && id != 0) status = issue_sum(replica, &s, &work);
+  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  if (status == DIST_OK) status = dist_work_wait(work, 0); /* once more: it has ended */
+  if (status == DIST_OK) status = dist_work_cancel(work);  /* and stays as it is */
+  if (status == DIST_OK) status = dist_work_test(work, &done);
+  if (status == DIST_OK && done != 1) status = dist_fail(DIST_INTERNAL, "it is not done");
+  dist_work_destroy(work);
+  return status == DIST_OK ? end_sum(&s, 2, 0) : status;
+}
+
+static void calls_that_are_refused(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, misuse, NULL));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- What outlives a run ---- */
+
+typedef struct leftover {
+  const dist_group *group;
+  dist_work *works[2];
+} leftover;
+
+static dist_status leave_a_handle(dist_replica *replica, void *user_data) {
+  leftover *l = user_data;
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = &l->works[dist_replica_id(replica)];
+  options.group = l->group;
+  return dist_barrier(replica, &options);
+}
+
+static void strategies_and_groups_outlive_their_works(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  dist_group *group = NULL;
+  assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1}, 2, &group));
+  leftover all = {NULL, {NULL}}, some = {group, {NULL}};
+  assert_ok(dist_run(strategy, leave_a_handle, &all));
+  assert_ok(dist_run(strategy, leave_a_handle, &some));
+  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");
+  dist_work_destroy(some.works[0]);
+  assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");
+  dist_work_destroy(some.works[1]);
+  assert_ok(dist_group_destroy(group));
+  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works of the strategy are left");
+  assert_healthy(DIST_THREADS_CALLER, strategy); /* it is as it was */
+  for (int r = 0; r < 2; r++) dist_work_destroy(all.works[r]);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_collective),
+      cmocka_unit_test(more_replicas_than_cpus),
+      cmocka_unit_test(groups),
+      cmocka_unit_test(as_many_as_there_are_slots),
+      cmocka_unit_test(slots_serve_again_and_again),
+      cmocka_unit_test(calls_that_are_refused),
+      cmocka_unit_test(strategies_and_groups_outlive_their_works),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

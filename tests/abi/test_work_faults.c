@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Section 6, work, where something goes wrong: members that come for other things, in another order, late,
+ * never, or not to the end; cancelling; no memory. Everyone is told the same, nobody hangs, nothing is
+ * touched afterwards, and the next run is clean.
+ */
+#include "work_support.h"
+
+enum { R = 3, CULPRIT = 1, LAST = 2 };
+
+enum what {
+  OTHER_TAG,
+  OTHER_OP,
+  OTHER_LENGTH,
+  OTHER_COLLECTIVE,
+  OTHER_ORDER, /* blocking first */
+  BLOCKS,
+  PLANS,
+  LEAVES,
+  FAILS,
+  FAILS_UNDER_WAY,
+  CANCELS_WORK,
+  CANCELS_RUN,
+  LATE,      /* later than options.timeout_ns */
+  LATE_WAIT, /* later than what dist_work_wait() was told */
+  HALF_WAITS,
+  HALF_LEAVES, /* not all tensors of a round are ready */
+  FAULTS
+};
+
+typedef struct expectation {
+  const char *name;
+  dist_status run, peers;
+  const char *words;
+  int asynchronous, planned; /* whether it can happen there */
+  int asking;                /* who only asks is told too */
+} expectation;
+
+static const expectation table[FAULTS] = {
+    {"other tag", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other op", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other length", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other collective", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 1 came for", 1, 0, 1},
+    {"other order", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
+    {"blocks", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
+    {"plans", DIST_ABORTED, DIST_ABORTED, "wait for each other", 1, 1, 0},
+    {"leaves", DIST_ABORTED, DIST_ABORTED, "replica 1 returned early", 1, 1, 1},
+    {"fails", DIST_DATA_LOSS, DIST_ABORTED, "replica 1 failed with DATA_LOSS: no rows", 1, 1, 1},
+    {"fails under way", DIST_DATA_LOSS, DIST_ABORTED, "replica 1 failed with DATA_LOSS: no rows", 1, 1, 1},
+    {"cancels the work", DIST_CANCELLED, DIST_CANCELLED, "cancel", 1, 1, 1},
+    {"cancels the run", DIST_CANCELLED, DIST_CANCELLED, "cancel", 1, 1, 1},
+    {"late", DIST_DEADLINE_EXCEEDED, DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive", 1, 1, 0},
+    {"late for wait", DIST_DEADLINE_EXCEEDED, DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive", 1, 1, 0},
+    {"half waits", DIST_ABORTED, DIST_ABORTED, "wait for each other", 0, 1, 0},
+    {"half leaves", DIST_ABORTED, DIST_ABORTED, "wait for each other", 0, 1, 0},
+};
+
+typedef struct scene {
+  enum what what;
+  int planned;
+  enum ending how;
+  int64_t length;
+  atomic_llong now_ns;
+  atomic_int failed, gone; /* peers that were told; the fault has happened */
+  dist_status statuses[R];
+  report reports[R];
+  float *data[R];
+  int64_t lengths[R];
+  dist_tensor tensors[R][2];
+  dist_work *works[R];
+} scene;
+
+static scene s;
+
+static int64_t scene_clock(void *user_data) {
+  (void)user_data;
+  return atomic_load(&s.now_ns);
+}
+
+static dist_status issue(dist_replica *replica, int32_t id, int planned, int spoilt, dist_work **out_work) {
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = out_work, options.planned = planned, options.bytes_per_pack = planned;
+  options.tag = spoilt && s.what == OTHER_TAG ? "other" : "mine";
+  if (s.what == LATE) options.timeout_ns = 5000000000;
+  dist_tensor *list = s.tensors[id];
+  if (spoilt && s.what == OTHER_LENGTH) s.lengths[id]--;
+  if (spoilt && s.what == OTHER_COLLECTIVE) return dist_broadcast(replica, 0, list, list, 2, &options);
+  const dist_reduce_op op = spoilt && s.what == OTHER_OP ? DIST_REDUCE_MAX : DIST_REDUCE_SUM;
+  return dist_all_reduce(replica, op, list, list, 2, &options);
+}
+
+static dist_status begin(dist_replica *replica, int32_t id, int spoilt) {
+  return s.planned ? dist_work_start(s.works[id]) : issue(replica, id, 0, spoilt, &s.works[id]);
+}
+
+static dist_status end(int32_t id) {
+  if (s.what == LATE_WAIT && s.how == ANY) {
+    size_t index = 9;
+    const dist_status status = dist_work_wait_any(&s.works[id], 1, 3000000000, &index);
+    return index == 0 ? status : dist_fail(DIST_INTERNAL, "wait_any() does not say which");
+  }
+  if (s.what == LATE_WAIT) return dist_work_wait(s.works[id], 3000000000);
+  return end_works(&s.works[id], 1, s.how);
+}
+
+/* The one that does something wrong. */
+static dist_status misbehave(dist_replica *replica, int32_t id) {
+  dist_status status = DIST_OK;
+  switch (s.what) {
+    case LEAVES: return DIST_OK;
+    case FAILS: return dist_fail(DIST_DATA_LOSS, "no rows");
+    case BLOCKS: return dist_barrier(replica, NULL);
+    case OTHER_ORDER:
+      status = dist_barrier(replica, NULL);
+      return status == DIST_OK ? begin(replica, id, 0) : status;
+    case PLANS: {
+      dist_work *plan = NULL;
+      status = issue(replica, id, 1, 0, &plan);
+      dist_work_destroy(plan);
+      return status;
+    }
+    case LATE:
+    case LATE_WAIT:
+      while (atomic_load(&s.failed) < R - 1) {
+        atomic_fetch_add(&s.now_ns, 1000000000);
+        sched_yield();
+      }
+      return begin(replica, id, 0);
+    case HALF_WAITS:
+    case HALF_LEAVES:
+      status = dist_work_ready(s.works[id], 1);
+      return status == DIST_OK && s.what == HALF_WAITS ? end(id) : status;
+    default: break;
+  }
+  status = begin(replica, id, 1);
+  if (status != DIST_OK) return status;
+  if (s.what == FAILS_UNDER_WAY) return dist_fail(DIST_DATA_LOSS, "no rows");
+  if (s.what == CANCELS_WORK) status = dist_work_cancel(s.works[id]);
+  if (s.what == CANCELS_RUN) status = dist_strategy_cancel(dist_replica_strategy(replica));
+  atomic_store(&s.gone, 1);
+  return status == DIST_OK ? end(id) : status;
+}
+
+static dist_status act(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  const int32_t id = dist_replica_id(replica);
+  dist_status status = DIST_OK;
+  if (s.planned) status = issue(replica, id, 1, 0, &s.works[id]);
+  if (status != DIST_OK) {
+    /* The culprit was further, and gone, before this one came out of their meeting. */
+  } else if (id == CULPRIT) {
+    status = misbehave(replica, id);
+  } else {
+    /* So that the culprit's own work is surely under way. */
+    const int cancels = s.what == CANCELS_WORK || s.what == CANCELS_RUN;
+    while (id == LAST && cancels && !atomic_load(&s.gone)) sched_yield();
+    if (id == LAST && s.what == FAILS_UNDER_WAY)
+      status = dist_barrier(replica, NULL);
+    else
+      status = begin(replica, id, 0);
+    if (status == DIST_OK) status = end(id);
+    if (status == DIST_OK && s.what == OTHER_ORDER) status = dist_barrier(replica, NULL);
+  }
+  read_report(&s.reports[id]);
+  s.statuses[id] = status;
+  if (id != CULPRIT) atomic_fetch_add(&s.failed, 1);
+  return status;
+}
+
+/* A run in which slots serve several times, small and large. */
+static dist_status slide(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  enum { MANY = 40 };
+  const int32_t id = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
+  int64_t length = 0;
+  int32_t *data = malloc(20000 * sizeof *data);
+  dist_tensor tensor = vector_of(data, DIST_I32, &length);
+  dist_status status = DIST_OK;
+  for (int k = 0; k < MANY && status == DIST_OK; k++) {
+    dist_work *work = NULL;
+    dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+    options.out_work = &work;
+    length = k % 3 == 0 ? 20000 : k % 4;
+    for (int64_t i = 0; i < length; i++) data[i] = id + k;
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+    if (status == DIST_OK) status = dist_work_wait(work, 0);
+    dist_work_destroy(work);
+    for (int64_t i = 0; i < length && status == DIST_OK; i++)
+      if (data[i] != n * k + n * (n - 1) / 2) status = dist_fail(DIST_INTERNAL, "a wrong sum");
+  }
+  free(data);
+  return status;
+}
+
+static void assert_clean(int32_t threads, dist_strategy *strategy, const char *after) {
+  report error;
+  if (run_on(threads, strategy, slide, NULL, &error) != DIST_OK)
+    fail_msg("after %s: %s", after, error.message);
+}
+
+static void set_scene(enum what what, int planned, enum ending how, int64_t length) {
+  memset(&s, 0, sizeof s);
+  s.what = what, s.planned = planned, s.how = how, s.length = length;
+  for (int r = 0; r < R; r++) {
+    s.lengths[r] = length;
+    s.data[r] = calloc((size_t)(2 * length), sizeof(float));
+    for (int t = 0; t < 2; t++) s.tensors[r][t] = vector_of(s.data[r] + t * length, DIST_F32, &s.lengths[r]);
+  }
+}
+
+static void look_at_scene(const expectation *e, dist_status got, const report *error) {
+  if (got != e->run) fail_msg("%s: %s: %s", e->name, dist_status_name(got), error->message);
+  if (e->run == DIST_DATA_LOSS)
+    assert_has(error->message, "no rows");
+  else
+    assert_has(error->message, e->words);
+  for (int r = 0; r < R; r += 2) {
+    if (s.how == LEAVING) continue; /* its function returned before */
+    if (s.statuses[r] != e->peers)
+      fail_msg("%s: replica %d: %s: %s", e->name, r, dist_status_name(s.statuses[r]), s.reports[r].message);
+    if (s.what == FAILS_UNDER_WAY && r == LAST) continue; /* it was in another meeting */
+    assert_has(s.reports[r].message, e->words);
+  }
+}
+
+static void every_fault(void **state) {
+  (void)state;
+  static const enum ending endings[] = {FIRST_FIRST, ANY, ASKING, LEAVING};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = R;
+  options.clock = scene_clock;
+  for (options.threads = 0; options.threads < 3; options.threads++) {
+    dist_strategy *strategy = strategy_with(options);
+    for (int what = 0; what < FAULTS; what++) {
+      const expectation *e = &table[what];
+      for (int k = 0; k < 2 * 2 * (int)COUNT_OF(endings); k++) {
+        const enum ending how = endings[k / 4];
+        const int planned = k % 2;
+        const int leaving = what != LATE && what != LATE_WAIT &&
+                            what != OTHER_ORDER; /* where nobody waits, nothing is wrong */
+        if (!(planned ? e->planned : e->asynchronous)) continue;
+        if ((how == ASKING && !e->asking) || (how == LEAVING && !leaving)) continue;
+        set_scene((enum what)what, planned, how, k / 2 % 2 == 0 ? 3 : 30000);
+        report error;
+        const dist_status got = run_on(options.threads, strategy, act, NULL, &error);
+        for (int r = 0; r < R; r++) free(s.data[r]); /* nobody touches them any more */
+        look_at_scene(e, got, &error);
+        for (int r = 0; r < R; r++) dist_work_destroy(s.works[r]);
+        assert_clean(options.threads, strategy, e->name);
+      }
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* ---- Cancelling at any moment ---- */
+
+typedef struct race {
+  int64_t length;
+  int32_t who;
+  int turns, of_a_work;
+} race;
+
+static dist_status cancel_somewhere(dist_replica *replica, void *user_data) {
+  const race *c = user_data;
+  enum { MANY = 4 };
+  const int32_t id = dist_replica_id(replica);
+  dist_work *works[MANY] = {NULL};
+  int64_t length = c->length;
+  float *data = calloc((size_t)(length * MANY), sizeof *data);
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  dist_status status = DIST_OK;
+  for (int k = 0; k < MANY && status == DIST_OK; k++) {
+    dist_tensor tensor = vector_of(data + k * length, DIST_F32, &length);
+    options.out_work = &works[k];
+    status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+  }
+  if (id == c->who && status == DIST_OK) {
+    for (int turn = 0; turn < c->turns; turn++) sched_yield();
+    status = c->of_a_work ? dist_work_cancel(works[MANY - 1])
+                          : dist_strategy_cancel(dist_replica_strategy(replica));
+  }
+  for (int k = MANY - 1; k >= 0; k--) {
+    if (works[k] == NULL) continue;
+    const dist_status ended = dist_work_wait(works[k], 0);
+    if (status == DIST_OK) status = ended;
+    dist_work_destroy(works[k]);
+  }
+  free(data);
+  return status;
+}
+
+static void cancelling_at_any_moment(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy *strategy = strategy_of(R, threads);
+    for (int k = 0; k < 60; k++) {
+      race c = {k % 2 == 0 ? 60000 : 500, k % R, k % 9, k % 4 < 2};
+      report error;
+      const dist_status status = run_on(threads, strategy, cancel_somewhere, &c, &error);
+      if (status != DIST_OK && status != DIST_CANCELLED) fail_msg("%s", error.message);
+      assert_clean(threads, strategy, "a race with a cancel");
+    }
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
+/* ---- A failure of the past ---- */
+
+static void a_work_keeps_how_it_ended(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
+  report error;
+  set_scene(LEAVES, 0, LEAVING, 3);
+  assert_int_equal(dist_run(strategy, act, NULL), DIST_ABORTED);
+  dist_work *old = s.works[0];
+  for (int r = 0; r < R; r++) free(s.data[r]);
+  dist_work_destroy(s.works[LAST]);
+  assert_fails(dist_work_wait(old, 0), DIST_ABORTED, "returned early");
+  set_scene(CANCELS_RUN, 0, FIRST_FIRST, 3);
+  assert_int_equal(run_on(DIST_THREADS_CALLER, strategy, act, NULL, &error), DIST_CANCELLED);
+  for (int r = 0; r < R; r++) free(s.data[r]), dist_work_destroy(s.works[r]);
+  int32_t done = 7;
+  assert_fails(dist_work_wait(old, 0), DIST_ABORTED, "earlier run"); /* not the later run's report */
+  assert_fails(dist_work_test(old, &done), DIST_ABORTED, "earlier run");
+  dist_work_destroy(old);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* ---- No memory ---- */
+
+static dist_status use_memory(dist_replica *replica, void *user_data) {
+  const dist_group *group = user_data;
+  enum { N = 3 };
+  int64_t lengths[N] = {2, 0, 300};
+  float *data = calloc(2 * 302, sizeof *data);
+  dist_tensor list[N], parameters[N];
+  for (int t = 0; t < N; t++) {
+    list[t] = vector_of(data + t, DIST_F32, &lengths[t]);
+    parameters[t] = vector_of(data + 302 + t, DIST_F32, &lengths[t]);
+  }
+  list[2].data = data + 2, parameters[2].data = data + 304;
+  dist_work *works[3] = {NULL};
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = &works[0], options.tag = "memory";
+  dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options);
+  options.out_work = &works[1], options.group = group;
+  if (status == DIST_OK) status = dist_barrier(replica, &options);
+  if (status == DIST_OK) status = end_works(works, 2, FIRST_FIRST);
+  options.out_work = &works[2], options.planned = 1, options.bytes_per_pack = 8;
+  if (status == DIST_OK) status = dist_all_reduce(replica, DIST_REDUCE_SUM, list, list, N, &options);
+  for (int round = 0; round < 2 && status == DIST_OK; round++) {
+    status = dist_work_start(works[2]);
+    if (status == DIST_OK) status = dist_work_wait(works[2], 0);
+  }
+  dist_apply_options apply = DIST_APPLY_OPTIONS_INIT;
+  apply.kind = DIST_APPLY_SGD, apply.clip_norm = 1;
+  if (status == DIST_OK)
+    status = dist_reduce_apply(replica, DIST_REDUCE_MEAN, list, parameters, N, &apply, NULL);
+  for (int k = 0; k < 3; k++) dist_work_destroy(works[k]);
+  free(data);
+  return status;
+}
+
+static void every_allocation_fails_once(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 2; threads++) {
+    long refusals = 0;
+    int refused = 1;
+    for (long k = 0; refused; k++) {
+      static ledger l;
+      memset(&l, 0, sizeof l);
+      atomic_store(&l.refuse_at, -1);
+      dist_strategy *strategy = strategy_on(&l, R, threads);
+      dist_group *group = NULL;
+      assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1, 2}, 3, &group));
+      atomic_store(&l.refuse_at, atomic_load(&l.requests) + k);
+      const dist_status status = dist_run(strategy, use_memory, group);
+      refused = atomic_load(&l.requests) > atomic_load(&l.refuse_at);
+      refusals += refused;
+      if (status != DIST_OK) {
+        assert_true(refused);
+        assert_fails(status, DIST_RESOURCE_EXHAUSTED, "no memory");
+      }
+      atomic_store(&l.refuse_at, -1);
+      assert_ok(dist_run(strategy, use_memory, group)); /* nothing of the failure is left */
+      assert_ok(dist_group_destroy(group));
+      assert_ok(dist_strategy_destroy(strategy));
+      assert_int_equal(atomic_load(&l.live), 0);
+    }
+    assert_true(refusals > 20);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_fault),
+      cmocka_unit_test(cancelling_at_any_moment),
+      cmocka_unit_test(a_work_keeps_how_it_ended),
+      cmocka_unit_test(every_allocation_fails_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

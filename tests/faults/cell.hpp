@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells of the fault matrix: one replica does one thing wrong in one collective. What the axes are, which
+// combinations mean something, and in what order they are played.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <dist/dist.h>
+
+namespace faults {
+
+enum class Fault : int {
+  kEarlyReturn,
+  kErrorReturned,
+  kErrorUnderWay,  // returned right after the collective, in whose kernels peers may still be
+  kSkipped,
+  kExtra,
+  kSwappedOrder,
+  kWrongDtype,
+  kWrongCount,
+  kWrongOp,
+  kWrongRoot,
+  kOtherFunction,  // another merge function, or another operator of the host
+  kStalled,
+  kCancelled,         // by a replica
+  kCancelledOutside,  // by a thread that is none
+  kWorkCancelled,     // dist_work_cancel()
+  kPastDeadline,      // the run's
+  kThreadGone,
+  kOppositeGroups,
+};
+inline constexpr int kFaults = static_cast<int>(Fault::kOppositeGroups) + 1;
+
+enum class Form : int {
+  kBlocking,
+  kAsynchronous,  // dist_work_wait()
+  kPolled,        // asynchronous, and asked by dist_work_test() alone: it knows no deadline
+  kPlanned,
+};
+inline constexpr int kForms = 4;
+
+enum class Size : int {
+  kSmall,  // fits a cache line
+  kList,   // three tensors
+  kLarge,  // over 1 MiB together: many blocks
+};
+inline constexpr int kSizes = 3;
+
+enum class Order : int {
+  kPeersFirst,  // the guilty one acts when its peers are there
+  kRace,        // or as it comes
+};
+
+inline constexpr int32_t kCollectives[] = {
+    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
+    DIST_COLLECTIVE_ALL_GATHER, DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,
+    DIST_COLLECTIVE_SCATTER,    DIST_COLLECTIVE_ALL_TO_ALL, DIST_COLLECTIVE_SCAN,
+    DIST_COLLECTIVE_PERMUTE,    DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
+inline constexpr int kReplicas[] = {2, 3, 4, 8};
+inline constexpr int kMostReplicas = 8;
+
+struct Cell {
+  Fault fault = Fault::kEarlyReturn;
+  int32_t collective = DIST_COLLECTIVE_ALL_REDUCE;
+  Form form = Form::kBlocking;
+  int replicas = 2;
+  int guilty = 0;
+  int32_t threads = DIST_THREADS_CALLER;
+  Size size = Size::kSmall;
+  Order order = Order::kPeersFirst;
+  bool grouped = false;  // in a group of all replicas, rather than among all
+
+  bool tensors() const;
+  bool reduces() const;
+  bool rooted() const;
+  // The trouble comes to light where the plan is made, not in one of its rounds.
+  bool at_planning() const;
+  // The guilty one asks for something else than its peers.
+  bool disagrees() const;
+  // Replicas wait for each other: the guilty one in another meeting than its peers.
+  bool cycle() const;
+  // Its clock is moved by hand.
+  bool timed() const;
+  std::string text() const;
+};
+
+const char* fault_name(Fault fault);
+const char* form_name(Form form);
+const char* threads_name(int32_t threads);
+const char* collective_name(int32_t collective);
+
+// The cells of one fault, those of one strategy (threads, replicas) in a row. `seed` draws the
+// size and whether in a group; unless `whole`, all but the collective and the form.
+std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed);
+
+}  // namespace faults

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist_faults: the fault matrix. With a fault's name a test, a cmocka group, on a drawn part of its cells;
+// with
+// --report a table, on all cells of all faults.
+#include <algorithm>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "tests/faults/matrix.hpp"
+#include "tests/faults/report.hpp"
+
+namespace {
+
+using namespace faults;
+
+Options the_options;
+Fault the_fault;
+
+std::vector<ClassResult> the_results;
+
+int play_group(void**) {
+  the_results = play_all(the_fault, the_options);
+  return 0;
+}
+
+// The group's tests: its cells in one form.
+void form_is_survived(void** state) {
+  for (const ClassResult& result : the_results) {
+    if (result.form != *static_cast<const Form*>(*state)) continue;
+    for (const std::string& finding : result.findings) print_message("# %s\n", finding.c_str());
+    assert_int_equal(result.wrong, 0);
+    assert_int_equal(result.leftovers, 0);
+    return;
+  }
+  fail_msg("no cell was played");
+}
+
+int test(const char* fault) {
+  static Form forms[kForms] = {Form::kBlocking, Form::kAsynchronous, Form::kPolled, Form::kPlanned};
+  for (int i = 0; i < kFaults; ++i) {
+    the_fault = static_cast<Fault>(i);
+    if (std::strcmp(fault, fault_name(the_fault)) != 0) continue;
+    CMUnitTest tests[kForms] = {};  // what stays empty is none
+    std::size_t n = 0;
+    const std::vector<Cell> cells = cells_of(the_fault, the_options.whole, the_options.seed);
+    for (Form& form : forms) {
+      const bool any = std::any_of(cells.begin(), cells.end(), [&](const Cell& c) { return c.form == form; });
+      if (any) tests[n++] = {form_name(form), form_is_survived, nullptr, nullptr, &form};
+    }
+    std::printf("# DIST_TEST_SEED=%llu\n", static_cast<unsigned long long>(the_options.seed));
+    return cmocka_run_group_tests_name(fault, tests, play_group, nullptr) == 0 ? 0 : 1;
+  }
+  std::fprintf(stderr, "%s is no fault\n", fault);
+  return 2;
+}
+
+int usage() {
+  std::fprintf(
+      stderr,
+      "usage: dist_faults FAULT | --report [--json FILE] [--quick]   and [--filter TEXT] [--seed NUMBER]\n"
+      "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
+      "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
+      "  --quick           the drawn part alone\n"
+      "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* seed = std::getenv("DIST_TEST_SEED");
+  the_options.seed = seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1;
+  const char* fault = nullptr;
+  bool reports = false;
+  bool quick = false;
+  std::string json;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const bool more = i + 1 < argc;
+    if (argument == "--report") {
+      reports = true;
+    } else if (argument == "--quick") {
+      quick = true;
+    } else if (argument == "--json" && more) {
+      json = argv[++i], reports = true;
+    } else if (argument == "--filter" && more) {
+      the_options.filter = argv[++i];
+    } else if (argument == "--seed" && more) {
+      the_options.seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (argument[0] != '-' && fault == nullptr) {
+      fault = argv[i];
+    } else {
+      return usage();
+    }
+  }
+  if (reports == (fault != nullptr)) return usage();
+  the_options.whole = reports && !quick;
+  guard_against_hangs();
+  return reports ? (report(the_options, json) ? 0 : 1) : test(fault);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes through the cells of a fault, and counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/faults/cell.hpp"
+
+namespace faults {
+
+// One class of cells: a fault in one form.
+struct ClassResult {
+  Fault fault;
+  Form form;
+  int64_t cells = 0;
+  int64_t wrong = 0;
+  int64_t leftovers = 0;
+  std::vector<int64_t> latencies_ns;  // from the cause to each peer's return
+  std::vector<std::string> findings;  // the first few
+};
+
+struct Options {
+  bool whole = false;
+  uint64_t seed = 0;
+  std::string filter;  // cells whose text holds it
+};
+
+// Results by form; forms without a cell are left out.
+std::vector<ClassResult> play_all(Fault fault, const Options& options);
+
+// Ends the process with 1 when no cell has ended for long: only a guard, no result depends on it.
+void guard_against_hangs();
+
+}  // namespace faults

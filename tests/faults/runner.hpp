@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run on any kind of thread, and what libdist holds: bytes, threads, descriptors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/faults/play.hpp"
+
+namespace faults {
+
+class Runner {
+ public:
+  Runner(dist_strategy* strategy, int32_t threads, dist_replica_fn fn, void* user_data)
+      : strategy_(strategy), threads_(threads), fn_(fn), user_data_(user_data) {}
+
+  // `caller_ends`: the thread that calls dist_run() ends inside it.
+  void run(bool caller_ends);
+  // With a deadline.
+  void run_until(int64_t timeout_ns);
+  // Waits until the strategy takes runs again.
+  void await_idle();
+
+  dist_status status() const { return status_; }
+  const Report& report() const { return report_; }
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  static void* call_and_end(void* runner);
+  void call();
+  void enter_all();
+
+  dist_strategy* const strategy_;
+  const int32_t threads_;
+  const dist_replica_fn fn_;
+  void* const user_data_;
+  dist_status status_ = DIST_OK;
+  Report report_;
+  std::string trouble_;
+  bool returned_ = false;
+};
+
+// Counts what is not given back.
+dist_allocator counting_allocator();
+
+struct Holdings {
+  int64_t bytes = 0;
+  int threads = 0;
+  int descriptors = 0;
+};
+Holdings holdings();
+// What is held beyond `before`, in words; "": nothing. Ended threads are still listed for a moment, and
+// oneTBB may start its few: `before` then grows.
+std::string left_behind(Holdings& before);
+
+}  // namespace faults

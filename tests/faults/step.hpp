@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One replica's side of a collective, on memory that ends with the call: tensors, shapes and tag are
+// overwritten and freed the moment they are the caller's again, so that a late touch is found.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/faults/cell.hpp"
+
+namespace faults {
+
+class Step {
+ public:
+  // `kind`: a DIST_COLLECTIVE_... `wrong`: how the call differs from the peers'; any other fault: not at all.
+  struct Recipe {
+    int32_t kind;
+    Form form;
+    Size size;
+    std::string tag;
+    const dist_group* group = nullptr;
+    int64_t timeout_ns = 0;
+    bool own_operator = false;  // all reduce by an operator of the host
+    Fault wrong = Fault::kEarlyReturn;
+  };
+
+  Step(dist_replica* replica, const Recipe& recipe);
+  ~Step();
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Planned: makes the plan.
+  dist_status prepare();
+  // Begins it where it is not blocking.
+  dist_status begin();
+  // Ends it; afterwards its memory is gone.
+  dist_status end();
+  dist_status all() {
+    dist_status status = prepare();
+    if (status == DIST_OK) status = begin();
+    return status == DIST_OK ? end() : status;
+  }
+  // Another round on the same memory; planned and blocking alike.
+  dist_status cancel() { return dist_work_cancel(work_); }
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t bytes;
+  };
+
+  void* take(std::size_t bytes);
+  void make_lists();
+  void ruin(std::vector<Block>& blocks);
+  dist_status call();
+  dist_status call_on_tensors(const dist_collective_options& options);
+
+  dist_replica* const replica_;
+  const Recipe recipe_;
+  std::vector<Block> data_;
+  std::vector<Block> descriptions_;
+  char* tag_ = nullptr;
+  dist_tensor* in_ = nullptr;
+  dist_tensor* out_ = nullptr;
+  std::size_t n_ = 0;
+  dist_work* work_ = nullptr;
+};
+
+}  // namespace faults

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every replica, and the run, must have been told of a cell.
+#pragma once
+
+#include <string>
+
+#include "tests/faults/play.hpp"
+
+namespace faults {
+
+// "" or what is wrong with it, with the report at fault.
+std::string judge(const Cell& cell, const Outcome& outcome);
+
+}  // namespace faults
