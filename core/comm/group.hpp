@@ -138,15 +138,21 @@ class BasicGroup final : public Gathering {
   }
 
   // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
-  // none.
-  Status arrive(int me, int64_t timeout_ns) noexcept {
+  // none. `published()`: what else the member has to do, before it waits.
+  template <class Published>
+  Status arrive(int me, int64_t timeout_ns, Published&& published) noexcept {
     if (poisoned()) return turned_away();
     publish(me);
+    published();
     if (!policy_.crowded) return await_lines(me, timeout_ns);
     if (!count_in()) return await_release(me, timeout_ns);
     DIST_TRY(check_lines(me));
     released_.publish(members_[me].meeting, policy_);
     return kOk;
+  }
+
+  Status arrive(int me, int64_t timeout_ns) noexcept {
+    return arrive(me, timeout_ns, [] {});
   }
 
   // For a crowded group, instead of arrive(), enter(), work, finish(): the last member to come does `work`

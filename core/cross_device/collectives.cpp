@@ -30,14 +30,15 @@ ErrorRecord reported(const Caller& caller, const Call& call, const ErrorRecord& 
 }
 
 // One tensor that fits the line: everyone reduces everything, into its own output.
-Status reduce_inline(const Caller& caller, const Call& call) noexcept {
+template <class Published>
+Status reduce_inline(const Caller& caller, const Call& call, Published&& published) noexcept {
   Group& group = caller.group;
   const dist_tensor& in = call.in[0];
   const std::size_t elements = elements_of(in);
   Line& line = group.outgoing(caller.me);
   std::memcpy(line.bytes, in.data, call.bytes);
   line.extra = call.out[0].data;
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published));
 
   const std::byte* src[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());
@@ -75,10 +76,11 @@ Status reduce_inline(const Caller& caller, const Call& call) noexcept {
   return caller.group.refuse(caller.me, reported(caller, call, why));
 }
 
-Status work_in_parts(const Caller& caller, const Call& call) noexcept {
+template <class Published>
+Status work_in_parts(const Caller& caller, const Call& call, Published&& published) noexcept {
   Group& group = caller.group;
   group.arm_tickets(caller.me);
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published));
   if (caller.recorder != nullptr) caller.recorder->arrived();
   if (group.enter(caller.me)) {
     const Offers offers(caller);
@@ -129,16 +131,20 @@ Status check_and_meet(const Caller& caller, Call& call) noexcept {
   Statement& statement = group.draft(caller.me);
   DIST_TRY(call.check(caller.me, group.size(), statement));
   seal(statement, caller.tag);
-  record_arrival(caller, statement, call.bytes);
+  const auto published = [&] { record_arrival(caller, statement, call.bytes, 0); };
   const bool crowded = group.crowded();
   const bool empty = call.bytes == 0 && !call.must_fit();
   if (call.fits_line() && !empty && !crowded && !leaves_unchanged(call, group.size())) {
-    return reduce_inline(caller, call);
+    return reduce_inline(caller, call, published);
   }
   group.outgoing(caller.me).offer = call.offer();
-  if (empty || leaves_unchanged(call, group.size())) return group.arrive(caller.me, caller.timeout_ns);
-  if (crowded && call.sized_alike() && call.bytes <= kAloneBytes) return work_alone(caller, call);
-  return work_in_parts(caller, call);
+  if (empty || leaves_unchanged(call, group.size()))
+    return group.arrive(caller.me, caller.timeout_ns, published);
+  if (crowded && call.sized_alike() && call.bytes <= kAloneBytes) {
+    record_arrival(caller, statement, call.bytes);
+    return work_alone(caller, call);
+  }
+  return work_in_parts(caller, call, published);
 }
 
 }  // namespace

@@ -58,13 +58,16 @@ Status recorded(const Caller& caller, Collective collective, Body&& body) noexce
   return status;
 }
 
-// Tells the caller's recorder what its member has stated, before it arrives.
-inline void record_arrival(const Caller& caller, const Statement& statement, std::size_t bytes) noexcept {
+// Tells the caller's recorder what its member has stated: before it arrives, or (`ahead` 0) when its line is
+// out, while it would wait anyway.
+inline void record_arrival(const Caller& caller, const Statement& statement, std::size_t bytes,
+                           uint32_t ahead = 1) noexcept {
   if (caller.recorder == nullptr) return;
   const Group& group = caller.group;
   caller.recorder->open({static_cast<int32_t>(statement.collective), statement.op, statement.dtype,
-                         group.number(), group.size(), group.meeting(caller.me) + 1,
-                         static_cast<uint32_t>(group.sequence(caller.me) + 1), false, bytes, statement.tag});
+                         group.number(), group.size(), group.meeting(caller.me) + ahead,
+                         static_cast<uint32_t>(group.sequence(caller.me) + ahead), false, bytes,
+                         statement.tag});
 }
 
 Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,

@@ -21,7 +21,7 @@ void Recorder::end_run(dist_status status) noexcept {
 }
 
 uint64_t Recorder::issue(const Arrival& arrival) noexcept {
-  began_ = now();
+  began_ = 0;
   open(arrival);
   return next_ - 1;
 }

@@ -81,7 +81,7 @@ class alignas(128) Recorder {
   // close().
   void begin(int32_t collective) noexcept {
     arrival_ = collective;
-    began_ = now();
+    began_ = 0;
     arrived_ = 0;
     inside_ = true;
     opened_ = false;
@@ -227,6 +227,7 @@ inline void Recorder::write(const Arrival& arrival) noexcept {
 
 inline void Recorder::open(const Arrival& arrival) noexcept {
   opened_ = true;
+  if (began_ == 0) began_ = now();
   write(arrival);
   Kind& kind = kinds_[arrival.collective & (kCollectives - 1)];
   kind.calls.add(1);
@@ -248,6 +249,7 @@ inline void Recorder::close(dist_status status) noexcept {
   const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
   // Its arguments were refused, or the group was in trouble already: it came to no meeting.
   if (!opened_) [[unlikely]] {
+    if (began_ == 0) began_ = end;
     Arrival refused;
     refused.collective = arrival_;
     write(refused);
