@@ -8,8 +8,6 @@
 namespace dist {
 namespace {
 
-// Up to this much the last to come does the work at once: a worker would hardly have woken.
-constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
 // Where members disagree but not all have come, the report waits this long for the others' statements.
 constexpr int64_t kVerdictGraceNs = 1'000'000'000;
 
@@ -134,7 +132,7 @@ void Channel::open(int rank, uint32_t number) noexcept {
   here.pack.open(number, members, *here.exchange);
   if (here.exchange->units() == 0) {
     group_.progress().advance();
-  } else if (here.exchange->units() * kUnitBytes <= kAtOnceBytes) {
+  } else if (here.exchange->units() * kUnitBytes <= Pack::kAtOnceBytes) {
     help(number);
   } else {
     launch(number);

@@ -24,6 +24,9 @@ namespace dist {
 
 class Pack {
  public:
+  // Up to this much the last to come does the work at once: a worker would hardly have woken.
+  static constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
+
   Pack() noexcept = default;
   Pack(const Pack&) = delete;
   Pack& operator=(const Pack&) = delete;

@@ -7,9 +7,6 @@
 namespace dist {
 namespace {
 
-// Up to this much the last to come does the work at once, as in Channel.
-constexpr std::size_t kAtOnceBytes = std::size_t{64} << 10;
-
 std::size_t bytes_of(const Call& call, std::size_t t) noexcept {
   const dist_tensor& tensor = call.in != nullptr ? call.in[t] : call.out[t];
   return elements_of(tensor) * dtype_size(tensor.dtype);
@@ -208,7 +205,7 @@ void PlannedWork::arrive(std::size_t k) noexcept {
   part.pack.open(round_, members, *part.exchange);
   // Who waits takes part.
   group_.progress().advance();
-  if (part.exchange->units() * kUnitBytes <= kAtOnceBytes) {
+  if (part.exchange->units() * kUnitBytes <= Pack::kAtOnceBytes) {
     help(k);
   } else if (plan_->helpers != nullptr) {
     submit(static_cast<uint32_t>(k));

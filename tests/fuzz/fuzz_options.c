@@ -135,10 +135,7 @@ static dist_status reduce_with(dist_replica* replica, void* user_data) {
   dist_tensor in = {numbers, DIST_F32, 1, shape, NULL}, out = {parameters, DIST_F32, 1, shape, NULL};
   const dist_tensor state = {momenta, DIST_F32, 1, shape, NULL};
   dist_apply_options* apply = c->apply[id].memory;
-  if (c->apply[id].size >= offsetof(dist_apply_options, states) + sizeof apply->states) {
-    const dist_tensor* states = &state;
-    memcpy((char*)apply + offsetof(dist_apply_options, states), &states, sizeof states);
-  }
+  if (c->apply[id].size >= offsetof(dist_apply_options, num_states)) apply->states = &state; /* not cut */
   c->statuses[id] =
       c->fused ? dist_reduce_apply(replica, DIST_REDUCE_SUM, &in, &out, 1, apply, c->options[id].memory)
                : dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, c->options[id].memory);

@@ -88,9 +88,10 @@ static void check_copy(const hostile* h, const dist_tensor* copy) {
   for (int64_t i = 0; i < (int64_t)h->elements; i++) {
     int64_t offset = 0, rest = i, step = 1;
     for (int32_t d = t->ndim - 1; d >= 0; d--) {
-      offset += rest % h->shape[d] * (t->strides != NULL ? h->strides[d] : step);
-      rest /= h->shape[d];
-      step *= h->shape[d];
+      const int64_t length = h->shape[d] > 0 ? h->shape[d] : 1; /* none is 0 where there are elements */
+      offset += rest % length * (t->strides != NULL ? h->strides[d] : step);
+      rest /= length;
+      step *= length;
     }
     assert_memory_equal((const char*)copy->data + (size_t)i * size,
                         (const char*)t->data + offset * (int64_t)size, size);

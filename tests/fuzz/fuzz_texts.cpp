@@ -14,25 +14,27 @@ extern "C" {
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 
+#include <array>
 #include <cctype>
+#include <cstdlib>
 #include <string>
 
 #include "tests/fuzz/bytes.h"
 
 namespace {
 
-constexpr int kReplicas = 2;
-constexpr int kSteps = 4;
+constexpr std::size_t kReplicas = 2;
+constexpr std::size_t kSteps = 4;
 
 struct Step {
   uint8_t kind;
-  std::string tags[kReplicas];
+  std::array<std::string, kReplicas> tags;
 };
 
 struct Program {
-  int n = 0;
-  Step steps[kSteps];
-  std::string errors[kReplicas];  // texts of the last failure
+  std::size_t n = 0;
+  std::array<Step, kSteps> steps;
+  std::array<std::string, kReplicas> errors;  // texts of the last failure
 };
 
 // Up to a zero byte, or the end.
@@ -44,9 +46,9 @@ std::string take_text(bytes* in) {
 
 dist_status play(dist_replica* replica, void* user_data) {
   auto& program = *static_cast<Program*>(user_data);
-  const int id = dist_replica_id(replica);
+  const auto id = static_cast<std::size_t>(dist_replica_id(replica));
   dist_status status = DIST_OK;
-  for (int k = 0; status == DIST_OK && k < program.n; ++k) {
+  for (std::size_t k = 0; status == DIST_OK && k < program.n; ++k) {
     const Step& step = program.steps[k];
     dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
     options.tag = step.tags[id].c_str();
@@ -203,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     utf8 = utf8 && is_utf8(step.tags[0]) && is_utf8(step.tags[1]);
   }
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = kReplicas;
+  options.num_replicas = static_cast<int32_t>(kReplicas);
   options.threads = flags % 2;
   dist_strategy* strategy = nullptr;
   expect_ok(dist_strategy_create(&options, &strategy));

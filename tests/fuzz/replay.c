@@ -22,18 +22,18 @@ static int replayed;
 static void replay_file(const char* path) {
   FILE* file = fopen(path, "rb");
   if (file == NULL) fail_msg("%s: %s", path, strerror(errno));
-  uint8_t* data = NULL;
-  size_t size = 0, room = 0;
+  size_t size = 0, room = 4096;
+  uint8_t* data = malloc(room);
   for (size_t got = 1; got > 0; size += got) {
-    if (size == room) data = realloc(data, room = 2 * room + 4096);
-    if (data == NULL) fail_msg("%s: no memory", path);
+    if (size == room) data = realloc(data, room *= 2);
+    if (data == NULL) abort();
     got = fread(data + size, 1, room - size, file);
   }
   fclose(file);
   /* A copy of exactly its size: a sanitizer sees what is read past the end. */
   uint8_t* exact = malloc(size > 0 ? size : 1);
-  if (exact == NULL) fail_msg("%s: no memory", path);
-  memcpy(exact, data, size);
+  if (exact == NULL) abort();
+  if (size > 0) memcpy(exact, data, size);
   free(data);
   fprintf(stderr, "# %s\n", path);
   LLVMFuzzerTestOneInput(exact, size);
