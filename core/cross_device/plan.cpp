@@ -106,13 +106,13 @@ Status PlannedWork::create(Memory& memory, const Caller& caller, Call& call, Wor
   }
   auto work = make_counted<PlannedWork>(memory, caller, list, call.n, packs);
   work->bytes_ = call.bytes;
-  DIST_TRY(work->meet(caller, *side, std::move(plan)));
+  DIST_TRY(work->meet(caller, *side, plan));
   *out = Ref<Work>::adopt(work.take());
   return kOk;
 }
 
 // All have made their sides: rank 0 puts them together while the others stay.
-Status PlannedWork::meet(const Caller& caller, PlanSide& side, Ref<Plan> made) noexcept {
+Status PlannedWork::meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept {
   Group& group = caller.group;
   group.outgoing(caller.me).extra = &side;
   DIST_TRY(group.arrive(caller.me, caller.timeout_ns));

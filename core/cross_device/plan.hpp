@@ -85,7 +85,7 @@ class PlannedWork final : public Work {
   void give_up() noexcept override;
   bool complete() const noexcept override;
 
-  Status meet(const Caller& caller, PlanSide& side, Ref<Plan> made) noexcept;
+  Status meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
   void submit(uint32_t part) noexcept;

@@ -232,7 +232,7 @@ static void outputs_among_each_other(void **state) {
         make_exchange(&e, &given);
         for (int32_t r = 0; r < sizes[s]; r++) {
           const int64_t whole[] = {kinds[k] == DIST_COLLECTIVE_REDUCE_SCATTER ? 6 * n : 6, 50};
-          const int64_t strides[] = {by_rows ? 50 * n : 50 * n, by_rows ? 1 : n};
+          const int64_t strides[] = {50 * n, by_rows ? 1 : n};
           free_view(&e.in[r][0]), free_view(&e.out[r][0]);
           make_view(&e.in[r][0], DIST_F32, 2, whole, r % 2 == 0 ? ONE_PLACE : TRANSPOSED);
           fill_view(&e.in[r][0], (uint64_t)r);

@@ -32,17 +32,17 @@ constexpr Format format_of(dist_dtype dtype) {
 }
 
 using Words = std::array<uint64_t, 36>;
-constexpr int kUnit = -1074;
+inline constexpr int kUnit = -1074;
 
-bool bit(const Words& words, int at) { return at >= 0 && (words[at / 64] >> at % 64 & 1) != 0; }
+inline bool bit(const Words& words, int at) { return at >= 0 && (words[at / 64] >> at % 64 & 1) != 0; }
 
-int first_bit(const Words& words) {  // -1 of zero
+inline int first_bit(const Words& words) {  // -1 of zero
   int at = 64 * static_cast<int>(words.size()) - 1;
   while (at >= 0 && !bit(words, at)) --at;
   return at;
 }
 
-void add_at(Words& words, int at, uint64_t value) {
+inline void add_at(Words& words, int at, uint64_t value) {
   const uint64_t parts[] = {value << at % 64, at % 64 == 0 ? 0 : value >> (64 - at % 64)};
   uint64_t carry = 0;
   for (std::size_t i = static_cast<std::size_t>(at) / 64, k = 0; i < words.size(); ++i, ++k) {
@@ -54,7 +54,7 @@ void add_at(Words& words, int at, uint64_t value) {
   }
 }
 
-Words difference(const Words& larger, const Words& smaller) {
+inline Words difference(const Words& larger, const Words& smaller) {
   Words result{};
   uint64_t borrow = 0;
   for (std::size_t i = 0; i < larger.size(); ++i) {
@@ -64,7 +64,7 @@ Words difference(const Words& larger, const Words& smaller) {
   return result;
 }
 
-bool less(const Words& a, const Words& b) {
+inline bool less(const Words& a, const Words& b) {
   return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
 }
 
@@ -109,7 +109,7 @@ class Exact {
   Words negative_{};
 };
 
-double to_double(dist_dtype dtype, uint64_t bits) {
+inline double to_double(dist_dtype dtype, uint64_t bits) {
   switch (dtype) {
     case DIST_F16: return f32_from_f16(static_cast<uint16_t>(bits));
     case DIST_BF16: return f32_from_bf16(static_cast<uint16_t>(bits));
@@ -119,7 +119,7 @@ double to_double(dist_dtype dtype, uint64_t bits) {
 }
 
 // Of a double that is one of dtype's.
-uint64_t to_bits(dist_dtype dtype, double value) {
+inline uint64_t to_bits(dist_dtype dtype, double value) {
   switch (dtype) {
     case DIST_F16: return std::isnan(value) ? 0x7E00 : f16_from_f32(static_cast<float>(value));
     case DIST_BF16: return std::isnan(value) ? 0x7FC0 : bf16_from_f32(static_cast<float>(value));
@@ -128,7 +128,7 @@ uint64_t to_bits(dist_dtype dtype, double value) {
   }
 }
 
-double rounded(double value, const Format& format) {
+inline double rounded(double value, const Format& format) {
   if (!std::isfinite(value) || value == 0) return value;
   Exact exact;
   exact.add(value);
@@ -137,8 +137,8 @@ double rounded(double value, const Format& format) {
 }
 
 // What exact.hpp promises, word for word.
-uint64_t expected(dist_dtype dtype, const std::vector<uint64_t>& terms, const double* weights,
-                  double divisor) {
+inline uint64_t expected(dist_dtype dtype, const std::vector<uint64_t>& terms, const double* weights,
+                         double divisor) {
   Exact exact;
   bool nan = false, plus = false, minus = false, all_minus_zero = true;
   for (std::size_t p = 0; p < terms.size(); ++p) {
