@@ -784,7 +784,8 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
  * Blocks   As dist_all_reduce(); twice with a clip.
  * Owns     Nothing; buffers are used until return.
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. UNIMPLEMENTED for SGD of another dtype.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. RESOURCE_EXHAUSTED no
+ *          memory, with a clip. UNIMPLEMENTED for SGD of another dtype.
  *          After an error parameters and states are unspecified.
  * Since    0.1
  */
