@@ -61,7 +61,7 @@ Status Channel::issue(const Caller& caller, Call& call, uint32_t* out_number) {
   DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
   const uint32_t number = issued_[caller.me] + 1;
   // Earlier work is others' to do, unless its slot is wanted.
-  if (!complete(number - kSlots)) help(number - kSlots);
+  if (!complete(number - kSlots)) help(number - kSlots, caller.me);
   if (!complete(number - kSlots)) {
     return fail(DIST_RESOURCE_EXHAUSTED,
                 "%u asynchronous collectives of this group are under way; wait for one first", kSlots);
@@ -129,18 +129,18 @@ void Channel::open(int rank, uint32_t number) noexcept {
     if (!here.exchange->refuses(group_, member, &why)) continue;
     return give_up(refusal(group_, call, entry(rank, number).statement.tag, number - first_, why));
   }
-  here.pack.open(number, members, *here.exchange);
+  here.pack.open(number, members, group_.lanes(), *here.exchange);
   if (here.exchange->units() == 0) {
     group_.progress().advance();
   } else if (here.exchange->units() * kUnitBytes <= Pack::kAtOnceBytes) {
-    help(number);
+    help(number, rank);
   } else {
     launch(number);
   }
 }
 
 void Channel::run_task(void* channel, uint32_t number) noexcept {
-  static_cast<Channel*>(channel)->help(number);
+  static_cast<Channel*>(channel)->help(number, static_cast<int>(number));
 }
 
 // Where oneTBB cannot help, the members do it.
@@ -150,8 +150,8 @@ void Channel::launch(uint32_t number) noexcept {
   if (helpers_ != nullptr) (void)helpers_->submit(run_task, this, number, group_.lanes());
 }
 
-void Channel::help(uint32_t number) noexcept {
-  slot(number).pack.help([&] { group_.progress().advance(); });
+void Channel::help(uint32_t number, int first) noexcept {
+  slot(number).pack.help(static_cast<uint32_t>(first), [&] { group_.progress().advance(); });
 }
 
 LazyChannel::~LazyChannel() {
@@ -188,7 +188,7 @@ Status ChannelWork::ready(std::size_t) {
 }
 
 bool ChannelWork::advance() noexcept {
-  if (!complete()) channel_.help(number_);
+  if (!complete()) channel_.help(number_, rank());
   return complete();
 }
 

@@ -39,8 +39,8 @@ class Channel {
 
   bool complete(uint32_t number) const noexcept { return slot(number).pack.complete(number); }
   bool has_come(int rank, uint32_t number) const noexcept;
-  // Does blocks of it, if it is open.
-  void help(uint32_t number) noexcept;
+  // Does blocks of it, if it is open, those of lane `first` before the others'.
+  void help(uint32_t number, int first) noexcept;
   // Nobody touches the members' tensors of that number any more.
   void close(uint32_t number) noexcept { slot(number).pack.close(number, static_cast<uint32_t>(size_)); }
   // Whether those who have come to it came for different things.

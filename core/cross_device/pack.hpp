@@ -3,6 +3,10 @@
 // who comes last opens the pack, and then whoever has time does blocks of it: oneTBB's workers, members that
 // wait or ask. Nobody who does blocks waits for anybody.
 //
+// The work lies in lanes, as many as members can run side by side, each a range that is read in order. Who
+// helps begins with a lane of its own, the same one every time, so that a core finds in its cache what it
+// left there.
+//
 // Rounds 1, 2, ... use one pack again and again: members come to round s + 1 only after round s is complete.
 //
 //     arrive()   a member's tensors are ready; the last one prepares the exchange, then open() or abandon()
@@ -33,18 +37,19 @@ class Pack {
 
   // True: all `members` have come, and the caller is the one to open or abandon the round.
   bool arrive(uint32_t members) noexcept;
-  bool all_arrived(uint32_t round) const noexcept {
-    return round_of(tickets_.load(std::memory_order_acquire)) == round;
-  }
-  void open(uint32_t round, uint32_t members, const Exchange& exchange) noexcept;
+  void open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept;
   void abandon(uint32_t round, uint32_t members) noexcept;
 
-  // Does blocks until there are none; the one who does the last one calls finished().
+  // Does blocks until there are none, those of lane `first` (any number) before the others'; the one who does
+  // the last one calls finished().
   template <class Finished>
-  void help(Finished&& finished) noexcept {
-    uint64_t ticket;
-    while (take(&ticket)) {
-      if (do_block(ticket)) finished();
+  void help(uint32_t first, Finished&& finished) noexcept {
+    for (uint32_t turn = 0; turn < kLanes; ++turn) {
+      const uint32_t lane = (first + turn) % kLanes;
+      uint64_t ticket;
+      while (take(lane, &ticket)) {
+        if (do_block(lane, ticket)) finished();
+      }
     }
   }
   bool complete(uint32_t round) const noexcept {
@@ -57,27 +62,41 @@ class Pack {
   void reset(uint32_t round) noexcept;
 
  private:
-  // Which round is open, and how many of its blocks nobody has taken: one word says both, so that a look at a
-  // round that is over never takes a block of the next.
+  static constexpr uint32_t kLanes = 4;  // enough to keep those who help apart; a power of two
+  static constexpr std::size_t kLeastLaneUnits = (std::size_t{4} << 10) / kUnitBytes;
+
+  // Which round is open, and how many of a lane's blocks nobody has taken: one word says both, so that a look
+  // at a round that is over never takes a block of the next.
   static constexpr uint32_t kClosed = UINT32_MAX;
-  static constexpr uint32_t kUnknown = UINT32_MAX;
   static constexpr uint32_t kShut = uint32_t{1} << 31;
   static constexpr uint32_t round_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket >> 32); }
   static constexpr uint32_t left_of(uint64_t ticket) noexcept { return static_cast<uint32_t>(ticket); }
   static constexpr uint64_t ticket_of(uint32_t round, uint32_t left) noexcept {
     return uint64_t{round} << 32 | left;
   }
+  // How many lanes are closed, and how many of their blocks had been taken.
+  static constexpr uint64_t kOneLane = uint64_t{1} << 32;
 
-  bool take(uint64_t* out_ticket) noexcept;
+  struct alignas(kApart) Lane {
+    std::atomic<uint64_t> tickets{ticket_of(0, kClosed)};
+    Range units{0, 0};
+  };
+
+  static uint32_t blocks_of(const Lane& lane) noexcept {
+    return static_cast<uint32_t>((lane.units.end - lane.units.begin + Exchange::kBlockUnits - 1) /
+                                 Exchange::kBlockUnits);
+  }
+  bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
   // True: it was the round's last.
-  bool do_block(uint64_t ticket) noexcept;
+  bool do_block(uint32_t lane, uint64_t ticket) noexcept;
 
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // and kShut: it will not open any more
-  alignas(kApart) std::atomic<uint64_t> tickets_{ticket_of(0, kClosed)};
-  const Exchange* exchange_ = nullptr;
+  alignas(kApart) const Exchange* exchange_ = nullptr;
   std::atomic<uint32_t> blocks_{0};
+  std::atomic<uint32_t> used_{0};  // lanes of this round; the others keep what they had, with nothing to take
+  Lane lanes_[kLanes];             // the first one's ticket opens the round
   alignas(kApart) std::atomic<uint32_t> done_{0};
-  std::atomic<uint32_t> taken_{0};  // blocks that were begun before the round was closed
+  std::atomic<uint64_t> closed_{0};
   std::atomic<uint32_t> completed_{0};
 };
 

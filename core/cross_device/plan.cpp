@@ -202,7 +202,7 @@ void PlannedWork::arrive(std::size_t k) noexcept {
     plan_->sides[static_cast<std::size_t>(rank())]->round.store(round_, std::memory_order_release);
   }
   if (!part.pack.arrive(members)) return;
-  part.pack.open(round_, members, *part.exchange);
+  part.pack.open(round_, members, group_.lanes(), *part.exchange);
   // Who waits takes part.
   group_.progress().advance();
   if (part.exchange->units() * kUnitBytes <= Pack::kAtOnceBytes) {
@@ -225,12 +225,12 @@ void PlannedWork::submit(uint32_t part) noexcept {
 
 void PlannedWork::run_task(void* plan, uint32_t part) noexcept {
   auto* shared = static_cast<Plan*>(plan);
-  shared->parts[part].pack.help([&] { shared->progress->advance(); });
+  shared->parts[part].pack.help(part, [&] { shared->progress->advance(); });
   shared->release();
 }
 
 void PlannedWork::help(std::size_t part) noexcept {
-  plan_->parts[part].pack.help([&] { group_.progress().advance(); });
+  plan_->parts[part].pack.help(static_cast<uint32_t>(rank()), [&] { group_.progress().advance(); });
 }
 
 bool PlannedWork::advance() noexcept {
