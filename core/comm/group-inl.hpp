@@ -158,7 +158,8 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   keep_apart_from(me, peer);
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
     // Replicas that wait for each other in several groups would do so until the deadline.
-    const BlockedHere blocked(wait_graph_, *this, me, meeting);
+    const OneWait here(*this, me, meeting);
+    const BlockedHere blocked(wait_graph_, replica(me), here);
     for (;;) {
       // A member that came meanwhile, or left, may have missed this one's line on its way.
       if (disagreement(me)) return Wake::kDisagreement;

@@ -22,13 +22,10 @@ WaitGraph::~WaitGraph() {
   memory_.deallocate(blocked_, n * (sizeof(Blocked) + sizeof(int32_t)), alignof(Blocked));
 }
 
-void WaitGraph::block(Gathering& where, int rank, uint32_t meeting) noexcept {
+void WaitGraph::block(int32_t replica, const Waits& waits) noexcept {
   const std::lock_guard lock(mutex_);
-  const int32_t replica = where.replica(rank);
-  blocked_[replica].where = &where;
-  blocked_[replica].rank = rank;
-  blocked_[replica].meeting = meeting;
-  if (!find_cycle(replica)) return;
+  blocked_[replica].waits = &waits;
+  if (!is_hopeless(replica) || !find_cycle(replica)) return;
   const ErrorRecord report = describe_cycle(replica);
   // All meetings end before any replica hears of it: one that is told first would leave, and another would be
   // told of that. Under the lock, since a woken replica takes its gathering along: it is out of its sleep,
@@ -37,47 +34,77 @@ void WaitGraph::block(Gathering& where, int rank, uint32_t meeting) noexcept {
   int num_claimed = 0;
   int32_t at = replica;
   do {
-    if (blocked_[at].where->claim()) claimed[num_claimed++] = blocked_[at].where;
-    at = blocked_[at].from;
+    const int32_t from = blocked_[at].from;
+    Gathering* const where = blocked_[from].waits->at(blocked_[at].via).where;
+    if (where->claim()) claimed[num_claimed++] = where;
+    at = from;
   } while (at != replica);
   for (int i = 0; i < num_claimed; ++i) claimed[i]->post(report);
 }
 
 void WaitGraph::unblock(int32_t replica) noexcept {
   const std::lock_guard lock(mutex_);
-  blocked_[replica].where = nullptr;
+  blocked_[replica].waits = nullptr;
 }
 
 bool WaitGraph::anyone_blocked() noexcept {
   const std::lock_guard lock(mutex_);
-  return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.where != nullptr; });
+  return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.waits != nullptr; });
 }
 
-// Depth first, from a replica to those who are missing where it sleeps and sleep elsewhere. A replica that
-// has been released but not yet woken misses nobody any more. On success `from` leads around the cycle,
-// against the waiting.
+// Whether all whom one of its meetings still needs are awake. A replica that has been released but not yet
+// woken needs nobody any more.
+template <class Awake>
+bool WaitGraph::may_wake(int32_t replica, Awake&& awake) const noexcept {
+  const Waits& waits = *blocked_[replica].waits;
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    if (all_missing(waits.at(i), awake)) return true;
+  }
+  return false;
+}
+
+// Takes away, again and again, those who may be woken by replicas that may be awake: is `start` left?
+bool WaitGraph::is_hopeless(int32_t start) noexcept {
+  // Nearly always: all wait for replicas that are at work.
+  if (may_wake(start, [&](int32_t missing) { return blocked_[missing].waits == nullptr; })) return false;
+  for (int32_t r = 0; r < num_replicas_; ++r) blocked_[r].hopeless = blocked_[r].waits != nullptr;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int32_t r = 0; r < num_replicas_; ++r) {
+      if (!blocked_[r].hopeless) continue;
+      blocked_[r].hopeless = !may_wake(r, [&](int32_t missing) { return !blocked_[missing].hopeless; });
+      changed = changed || !blocked_[r].hopeless;
+    }
+  }
+  return blocked_[start].hopeless;
+}
+
+// Depth first among those without hope, from a replica to those whom it waits for. On success `from` leads
+// around the cycle, against the waiting. None is found where `start` waits for a cycle that has just been
+// condemned.
 bool WaitGraph::find_cycle(int32_t start) noexcept {
   ++search_;
   int depth = 0;
   stack_[depth++] = start;
   blocked_[start].searched = search_;
-  while (depth > 0) {
+  bool found = false;
+  while (depth > 0 && !found) {
     const int32_t waiting = stack_[--depth];
-    const Blocked& here = blocked_[waiting];
-    for (int rank = 0; rank < here.where->size(); ++rank) {
-      const int32_t missing = here.where->replica(rank);
-      if (blocked_[missing].where == nullptr || here.where->arrived(rank, here.meeting)) continue;
-      if (missing == start) {
-        blocked_[start].from = waiting;
-        return true;
-      }
-      if (blocked_[missing].searched == search_) continue;
-      blocked_[missing].searched = search_;
-      blocked_[missing].from = waiting;
-      stack_[depth++] = missing;
+    const Waits& waits = *blocked_[waiting].waits;
+    for (std::size_t i = 0; i < waits.size() && !found; ++i) {
+      (void)all_missing(waits.at(i), [&](int32_t missing) {
+        Blocked& next = blocked_[missing];
+        found = missing == start;
+        if (!found && (!next.hopeless || next.searched == search_)) return true;
+        next.from = waiting;
+        next.via = i;
+        next.searched = search_;
+        if (!found) stack_[depth++] = missing;
+        return !found;
+      });
     }
   }
-  return false;
+  return found;
 }
 
 // "replicas wait for each other: replica 0 in all_reduce #2 (tag a) of group 1 for replica 1; replica 1 in
@@ -99,7 +126,7 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
   for (int i = 0; i < n; ++i) {
     const int32_t waiting = order[(n - i) % n];
     const int32_t missing = order[n - 1 - i];
-    const Blocked& here = blocked_[waiting];
+    const Wait here = blocked_[waiting].waits->at(blocked_[missing].via);
     int64_t sequence = 0;
     const Statement& statement = here.where->statement(here.rank, here.meeting, &sequence);
     if (i == 0) {

@@ -2,10 +2,10 @@
 // Wait graph: which replica sleeps in which meeting, so that replicas which wait for each other in different
 // groups are found at once.
 //
-// A meeting needs all of its members. A replica that sleeps in one comes to no other until that one is over:
-// if it is missed elsewhere by a replica for which, in turn, its own meeting waits, nobody ever comes. Any
-// cycle is such a deadlock. Only replicas that are about to sleep look, so the steady path knows nothing of
-// this.
+// A meeting needs all of its members. A replica that sleeps in one, or until any of several is over, comes to
+// no other before that. Where each meeting that would wake it misses a replica that sleeps without hope
+// itself, nobody ever comes: then the waiting leads round in a cycle. Only replicas that are about to sleep
+// look, so the steady path knows nothing of this.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,23 @@ class Gathering {
   ~Gathering() = default;
 };
 
+// One meeting that a replica sleeps for.
+struct Wait {
+  Gathering* where;
+  int rank;  // the replica's, there
+  uint32_t meeting;
+};
+
+// The meetings, any of which ends a replica's sleep.
+class Waits {
+ public:
+  virtual std::size_t size() const noexcept = 0;
+  virtual Wait at(std::size_t i) const noexcept = 0;
+
+ protected:
+  ~Waits() = default;
+};
+
 class WaitGraph {
  public:
   // Throws std::bad_alloc.
@@ -45,23 +62,34 @@ class WaitGraph {
   WaitGraph(const WaitGraph&) = delete;
   WaitGraph& operator=(const WaitGraph&) = delete;
 
-  // Rank `rank` of `where` is about to sleep in a meeting. Where this closes a cycle, all groups on it are
-  // condemned.
-  void block(Gathering& where, int rank, uint32_t meeting) noexcept;
+  // A replica is about to sleep. Where this closes a cycle, all meetings on it are condemned.
+  void block(int32_t replica, const Waits& waits) noexcept;
   void unblock(int32_t replica) noexcept;
   // Whether some replica waits.
   bool anyone_blocked() noexcept;
 
  private:
   struct Blocked {
-    Gathering* where = nullptr;
-    int rank = 0;
-    uint32_t meeting = 0;
+    const Waits* waits = nullptr;
     // Of the search.
-    int32_t from = -1;
+    bool hopeless = false;
     uint32_t searched = 0;
+    // The replica that waits for this one, and in which of its meetings.
+    int32_t from = -1;
+    std::size_t via = 0;
   };
 
+  // Calls visit(replica) for those whom a meeting still needs, until it gives false; whether it never did.
+  template <class Visit>
+  static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
+    for (int rank = 0; rank < wait.where->size(); ++rank) {
+      if (!wait.where->arrived(rank, wait.meeting) && !visit(wait.where->replica(rank))) return false;
+    }
+    return true;
+  }
+  template <class Awake>
+  bool may_wake(int32_t replica, Awake&& awake) const noexcept;
+  bool is_hopeless(int32_t start) noexcept;
   bool find_cycle(int32_t start) noexcept;
   ErrorRecord describe_cycle(int32_t last) const noexcept;
 
@@ -76,9 +104,9 @@ class WaitGraph {
 // A scope in which a replica sleeps.
 class BlockedHere {
  public:
-  BlockedHere(WaitGraph* graph, Gathering& where, int rank, uint32_t meeting) noexcept
-      : graph_(graph), replica_(where.replica(rank)) {
-    if (graph_ != nullptr) graph_->block(where, rank, meeting);
+  BlockedHere(WaitGraph* graph, int32_t replica, const Waits& waits) noexcept
+      : graph_(graph), replica_(replica) {
+    if (graph_ != nullptr) graph_->block(replica, waits);
   }
   ~BlockedHere() {
     if (graph_ != nullptr) graph_->unblock(replica_);
@@ -89,6 +117,17 @@ class BlockedHere {
  private:
   WaitGraph* const graph_;
   const int32_t replica_;
+};
+
+// One meeting.
+class OneWait final : public Waits {
+ public:
+  OneWait(Gathering& where, int rank, uint32_t meeting) noexcept : wait_{&where, rank, meeting} {}
+  std::size_t size() const noexcept override { return 1; }
+  Wait at(std::size_t) const noexcept override { return wait_; }
+
+ private:
+  const Wait wait_;
 };
 
 }  // namespace dist

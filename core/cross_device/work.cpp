@@ -12,22 +12,16 @@ constexpr int64_t kLongestSleepNs = 100'000'000;
 // Several groups have several words to sleep on: then looks are this far apart.
 constexpr int64_t kLookNs = 1'000'000;
 
-// Where a replica sleeps, for the search for cycles: in a meeting whose missing members are this work's.
-class WorkGathering final : public Gathering {
+// Any of several works.
+class AnyWork final : public Waits {
  public:
-  explicit WorkGathering(const Work& work) noexcept : work_(work) {}
-  int size() const noexcept override { return work_.group().size(); }
-  int32_t number() const noexcept override { return work_.group().number(); }
-  int32_t replica(int rank) const noexcept override { return work_.group().replica(rank); }
-  bool arrived(int rank, uint32_t) const noexcept override { return work_.has_come(rank); }
-  const Statement& statement(int, uint32_t, int64_t* out_sequence) const noexcept override {
-    return work_.statement(out_sequence);
-  }
-  bool claim() noexcept override { return work_.group().claim(); }
-  void post(const ErrorRecord& report) noexcept override { work_.group().post(report); }
+  AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
+  std::size_t size() const noexcept override { return n_; }
+  Wait at(std::size_t i) const noexcept override { return {&works_[i]->gathering(), works_[i]->rank(), 0}; }
 
  private:
-  const Work& work_;
+  Work* const* const works_;
+  const std::size_t n_;
 };
 
 bool one_group(Work* const* works, std::size_t n) noexcept {
@@ -54,6 +48,16 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 }
 
 }  // namespace
+
+int WorkGathering::size() const noexcept { return work_.group().size(); }
+int32_t WorkGathering::number() const noexcept { return work_.group().number(); }
+int32_t WorkGathering::replica(int rank) const noexcept { return work_.group().replica(rank); }
+bool WorkGathering::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
+const Statement& WorkGathering::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
+  return work_.statement(out_sequence);
+}
+bool WorkGathering::claim() noexcept { return work_.group().claim(); }
+void WorkGathering::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
 
 void WorkList::add(Work& work) noexcept {
   work.list_ = this;
@@ -163,9 +167,8 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
     const int64_t start = group.host().now_ns();
     if (timeout_ns == 0) timeout_ns = works[0]->timeout_ns();
     if (timeout_ns == 0) timeout_ns = group.timeout_ns();
-    // One work: nobody else's arrival would help, so a cycle is one.
-    WorkGathering gathering(*works[0]);
-    const BlockedHere blocked(n == 1 ? group.wait_graph() : nullptr, gathering, works[0]->rank(), 0);
+    const AnyWork any(works, n);
+    const BlockedHere blocked(group.wait_graph(), group.replica(works[0]->rank()), any);
     for (;;) {
       int64_t waited_ns = 0;
       const bool overdue = group.overdue(start, timeout_ns, &waited_ns);

@@ -35,6 +35,23 @@ class WorkList {
   Work* first_ = nullptr;
 };
 
+// Where a replica sleeps for a work, for the search for cycles: in a meeting whose missing members are this
+// work's.
+class WorkGathering final : public Gathering {
+ public:
+  explicit WorkGathering(const Work& work) noexcept : work_(work) {}
+  int size() const noexcept override;
+  int32_t number() const noexcept override;
+  int32_t replica(int rank) const noexcept override;
+  bool arrived(int rank, uint32_t meeting) const noexcept override;
+  const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept override;
+  bool claim() noexcept override;
+  void post(const ErrorRecord& report) noexcept override;
+
+ private:
+  const Work& work_;
+};
+
 class Work : public Counted {
  public:
   // Whether it has ended, well or not; helps it on. Waits for nobody.
@@ -66,6 +83,7 @@ class Work : public Counted {
   // The first member that has not come, or -1; whether it never will, as it has left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
+  Gathering& gathering() noexcept { return gathering_; }
 
  protected:
   Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
@@ -99,6 +117,7 @@ class Work : public Counted {
   Work* previous_ = nullptr;
   const int rank_;
   const int64_t timeout_ns_;
+  WorkGathering gathering_{*this};
   dist_status code_ = DIST_OK;  // how it ended last
   uint32_t ended_in_ = 0;       // the group's failures() by then
 };

@@ -283,6 +283,67 @@ static void replicas_that_wait_for_each_other(void **state) {
   }
 }
 
+static dist_status begin_meeting(dist_replica *replica, const dist_group *group, dist_work **out_work) {
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.tag = "either", options.group = group, options.out_work = out_work;
+  return dist_barrier(replica, &options);
+}
+
+/* a = {0, 1}, b = {0, 2}. Replica 0 waits until either has met, and only then comes to where all meet;
+ * replica 1 comes to a after that. Replica 2 comes to b before, and all goes well; or, in case 0, after: then
+ * nobody ever comes. */
+static dist_status wait_for_either(dist_replica *replica, void *user_data) {
+  scene *s = user_data;
+  const int32_t me = dist_replica_id(replica);
+  dist_work *a = NULL, *b = NULL;
+  dist_status status = DIST_OK;
+  if (me == 0) {
+    size_t index = 2;
+    status = begin_meeting(replica, s->a, &a);
+    if (status == DIST_OK) status = begin_meeting(replica, s->b, &b);
+    if (status == DIST_OK) status = dist_work_wait_any((dist_work *[]){a, b}, 2, -1, &index);
+    if (status == DIST_OK && index != 1) status = DIST_INTERNAL;
+  }
+  if (me == 2 && s->which == 1) status = begin_meeting(replica, s->b, &b);
+  if (b != NULL && me == 2 && status == DIST_OK) status = dist_work_wait(b, -1);
+  if (status == DIST_OK) status = meet(replica, NULL, "together", -1);
+  if (me == 1 && status == DIST_OK) status = begin_meeting(replica, s->a, &a);
+  if (a != NULL && status == DIST_OK) status = dist_work_wait(a, -1);
+  keep(s, replica, status);
+  dist_work_destroy(a);
+  dist_work_destroy(b);
+  return status;
+}
+
+static void a_wait_for_any_of_several_is_an_edge(void **state) {
+  (void)state;
+  for (int32_t threads = 0; threads < 3; threads++) {
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.num_replicas = R, options.threads = threads, options.timeout_ns = -1;
+    dist_strategy *strategy = strategy_with(options);
+    static scene s;
+    s.a = GROUP(strategy, 0, 1);
+    s.b = GROUP(strategy, 0, 2);
+    for (int repeat = 0; repeat < 20; repeat++) {
+      report error;
+      s.which = 0;
+      assert_int_equal(run_on(threads, strategy, wait_for_either, &s, &error), DIST_ABORTED);
+      for (int32_t r = 0; r < R; r++) {
+        if (s.statuses[r] != DIST_ABORTED)
+          fail_msg("replica %d: %s", (int)r, dist_status_name(s.statuses[r]));
+        assert_has(s.reports[r].message, "wait for each other");
+        assert_has(s.reports[r].message, "replica 0 in asynchronous barrier #1 (tag either) of group");
+        assert_has(s.reports[r].message, "(tag together) for replica 0");
+      }
+      s.which = 1;
+      assert_int_equal(run_on(threads, strategy, wait_for_either, &s, &error), DIST_OK);
+    }
+    assert_ok(dist_group_destroy(s.a));
+    assert_ok(dist_group_destroy(s.b));
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
 /* ---- Misuse ---- */
 
 static dist_status use_wrongly(dist_replica *replica, void *user_data) {
@@ -381,6 +442,7 @@ int main(void) {
       cmocka_unit_test(every_collective_in_every_group),
       cmocka_unit_test(reports_name_group_and_replicas),
       cmocka_unit_test(replicas_that_wait_for_each_other),
+      cmocka_unit_test(a_wait_for_any_of_several_is_an_edge),
       cmocka_unit_test(group_misuse),
       cmocka_unit_test(a_root_is_a_rank),
   };
