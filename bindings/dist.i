@@ -31,12 +31,14 @@
 %ignore dist_strategy_options::log_user_data;
 %ignore dist_strategy_options::clock;
 %ignore dist_strategy_options::clock_user_data;
-%ignore DIST_STRATEGY_OPTIONS_INIT;
-%ignore DIST_ERROR_INFO_INIT;
-%ignore DIST_RUN_OPTIONS_INIT;
-%ignore DIST_COLLECTIVE_OPTIONS_INIT;
-%ignore DIST_VARIABLE_OPTIONS_INIT;
-%ignore DIST_DATASET_OPTIONS_INIT;
+%ignore dist_strategy_options::devices;
+%ignore dist_strategy_options::num_devices;
+%ignore dist_strategy_options::parameter_device;
+%ignore dist_strategy_options::communication;
+%ignore dist_strategy_options::cross_device;
+%ignore dist_strategy_options::functions;
+%ignore dist_strategy_options::functions_user_data;
+%rename("$ignore", regextarget=1) "^DIST_.*_INIT$";
 %ignore DIST_API;
 %ignore DIST_NODISCARD;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 6: collectives, and section 8's assignment inside replicas.
+// dist.h, section 6: collectives.
 #include "core/cross_device/collectives.hpp"
 
 #include <optional>
@@ -10,7 +10,6 @@
 #include "core/cross_device/reduce_apply.hpp"
 #include "core/run/exchange_values.hpp"
 #include "core/run/merge_call.hpp"
-#include "core/run/replica_assign.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -25,6 +24,10 @@ Status make_caller(dist_replica* replica, const dist_collective_options& options
   }
   if (options.planned == 1 && options.out_work == nullptr) {
     return invalid_argument("%s(): options->planned is 1, but out_work, which gets the plan, is NULL", name);
+  }
+  if (options.implementation < DIST_COMMUNICATION_AUTO || options.implementation > DIST_COMMUNICATION_NCCL) {
+    return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL", name,
+                            options.implementation);
   }
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
@@ -41,7 +44,7 @@ Status make_caller(dist_replica* replica, const dist_collective_options& options
   return kOk;
 }
 
-// merge_call and assignments: all replicas, and nobody goes on without the others.
+// merge_call: all replicas, and nobody goes on without the others.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept {
   if (options.group != nullptr)
     return invalid_argument("%s() is for all replicas; options->group is set", name);
@@ -74,8 +77,10 @@ Status issue(Replica& replica, const Caller& caller, Call& call, const dist_coll
   Memory& memory = replica.pool().memory();
   Ref<Work> work;
   if (options.planned != 0) {
-    DIST_TRY(PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(),
-                                 options.bytes_per_pack, &work));
+    const auto& strategy = *static_cast<const Strategy*>(replica.pool().owner());
+    const int64_t bytes_per_pack =
+        options.bytes_per_pack != 0 ? options.bytes_per_pack : strategy.communication().bytes_per_pack;
+    DIST_TRY(PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
   } else {
     auto made =
         make_counted<ChannelWork>(memory, channel.get(), replica.works(), caller.me, caller.timeout_ns);
@@ -297,16 +302,5 @@ dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_
                                            caller.tag, caller.timeout_ns, &result));
                        if (out_result != nullptr) *out_result = wrap(result.take());
                        return kOk;
-                     });
-}
-
-dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, int32_t how,
-                                const dist_tensor* value, const dist_collective_options* options) {
-  return with_caller(replica, options, "dist_replica_assign",
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
-                       DIST_TRY(require_plain(given, "dist_replica_assign"));
-                       DIST_TRY(require(variable, "dist_replica_assign", "variable"));
-                       DIST_TRY(require(value, "dist_replica_assign", "value"));
-                       return replica_assign(unwrap(replica), caller, *unwrap(variable), how, *value);
                      });
 }

@@ -1,26 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 10: datasets.
+// dist.h, section 10: datasets and how they are made. Passes over them: iterator.cpp.
 #include "core/input/dataset.hpp"
 
-#include "capi/guard.hpp"
+#include <memory_resource>
+#include <string>
+
+#include "capi/dataset.hpp"
+#include "core/input/coverage.hpp"
+#include "core/input/explain.hpp"
 #include "core/input/iterator.hpp"
+#include "core/input/spec.hpp"
 
 using namespace dist;
 using namespace dist::capi;
 
 namespace {
 
-Dataset* unwrap_dataset(dist_dataset* handle) noexcept { return reinterpret_cast<Dataset*>(handle); }
-Iterator* unwrap_iterator(dist_iterator* handle) noexcept { return reinterpret_cast<Iterator*>(handle); }
-
 Status read(const dist_dataset_options* options, DatasetOptions* out) noexcept {
   dist_dataset_options given;
   DIST_TRY(read_options(options, &given, "dist_dataset_options"));
-  *out = {given.drop_remainder, given.global_batch_size, given.shuffle, given.prefetch, given.seed};
+  if ((given.batch_sizes == nullptr) != (given.num_batch_sizes == 0)) {
+    return invalid_argument("batch_sizes is %s and num_batch_sizes %zu; there are sizes, or NULL and 0",
+                            given.batch_sizes == nullptr ? "NULL" : "set", given.num_batch_sizes);
+  }
+  out->drop_remainder = given.drop_remainder;
+  out->global_batch_size = given.global_batch_size;
+  out->shuffle = given.shuffle;
+  out->prefetch = given.prefetch;
+  out->seed = given.seed;
+  out->shard_policy = given.shard_policy;
+  out->num_workers = given.num_workers;
+  out->worker_index = given.worker_index;
+  out->worker_batches = given.worker_batches;
+  out->shard_hint = given.shard_hint;
+  out->interleave = given.interleave;
+  out->static_shapes = given.static_shapes;
+  out->replication_mode = given.replication_mode;
+  out->fetch_to_device = given.fetch_to_device;
+  out->place_dataset_on_device = given.place_dataset_on_device;
+  out->batch_sizes = {given.batch_sizes, given.num_batch_sizes};
   return kOk;
 }
 
+InputContext unwrap(const dist_input_context& context) noexcept {
+  return {context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync};
+}
+
+// The host's function, called through the ABI.
+class HostMaker final : public DatasetMaker {
+ public:
+  HostMaker(dist_dataset_fn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
+
+  Status make(const InputContext& context, Ref<Dataset>* out) override {
+    const dist_input_context given{context.num_input_pipelines, context.input_pipeline_id,
+                                   context.num_replicas_in_sync};
+    const uint64_t failures = failures_on_this_thread();
+    dist_dataset* made = nullptr;
+    if (const dist_status code = fn_(&given, &made, user_data_); code != DIST_OK) {
+      if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
+      return fail(
+          code,
+          "the function returned %s for input pipeline %d and did not say why; dist_fail() takes the reason",
+          status_name(code), context.input_pipeline_id);
+    }
+    if (made == nullptr) {
+      return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",
+                              context.input_pipeline_id);
+    }
+    DIST_TRY(check_dataset(made, "dist_dataset_create_from_function"));
+    *out = Ref<Dataset>::adopt(unwrap_dataset(made));
+    return kOk;
+  }
+
+ private:
+  dist_dataset_fn fn_;
+  void* user_data_;
+};
+
+// What the functions that make datasets have in common: make(strategy, options, &dataset).
+template <class Make>
+dist_status create(const char* call, dist_strategy* strategy, const dist_dataset_options* options,
+                   dist_dataset** out_dataset, const Make& make) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, call, "strategy"));
+    DIST_TRY(require(out_dataset, call, "out_dataset"));
+    DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
+    DatasetOptions wanted;
+    DIST_TRY(read(options, &wanted));
+    Ref<Dataset> dataset;
+    DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
+    *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
+    return kOk;
+  });
+}
+
 }  // namespace
+
+namespace dist::capi {
+
+Status check_dataset(dist_dataset* dataset, const char* call) noexcept {
+  DIST_TRY(require(dataset, call, "dataset"));
+  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
+  if (dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(dataset)) != nullptr) return kOk;
+  return invalid_argument("%s(): the handle is not a dataset's", call);
+}
+
+}  // namespace dist::capi
 
 void dist_dataset_options_init(dist_dataset_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
@@ -29,67 +114,104 @@ void dist_dataset_options_init(dist_dataset_options* options, uint32_t struct_si
 dist_status dist_dataset_create_from_tensors(dist_strategy* strategy, const dist_tensor* tensors, size_t n,
                                              const dist_dataset_options* options,
                                              dist_dataset** out_dataset) {
-  return guard([&]() -> Status {
-    constexpr const char* kCall = "dist_dataset_create_from_tensors";
-    DIST_TRY(require(strategy, kCall, "strategy"));
-    DIST_TRY(require(tensors, kCall, "tensors"));
-    DIST_TRY(require(out_dataset, kCall, "out_dataset"));
-    DIST_TRY(unwrap(strategy).check_cross_replica(kCall));
-    DatasetOptions wanted;
-    DIST_TRY(read(options, &wanted));
-    Ref<Dataset> dataset;
-    DIST_TRY(Dataset::create_from_tensors(unwrap(strategy).memory(), unwrap(strategy).num_replicas(),
-                                          {tensors, n}, wanted, &dataset));
-    *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
-    return kOk;
-  });
+  constexpr const char* kCall = "dist_dataset_create_from_tensors";
+  return create(
+      kCall, strategy, options, out_dataset,
+      [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+        DIST_TRY(require(tensors, kCall, "tensors"));
+        return Dataset::create_from_tensors(self.memory(), self.num_replicas(), {tensors, n}, wanted, out);
+      });
 }
 
 dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_source_fn fn, void* user_data,
                                               dist_release_fn release, const dist_dataset_options* options,
                                               dist_dataset** out_dataset) {
+  constexpr const char* kCall = "dist_dataset_create_from_callback";
+  return create(kCall, strategy, options, out_dataset,
+                [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  return Dataset::create_from_callback(self.memory(), self.num_replicas(), fn, user_data,
+                                                       release, wanted, out);
+                });
+}
+
+dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* const* names, size_t n,
+                                           dist_file_source_fn fn, void* user_data, dist_release_fn release,
+                                           const dist_dataset_options* options, dist_dataset** out_dataset) {
+  constexpr const char* kCall = "dist_dataset_create_from_files";
+  return create(kCall, strategy, options, out_dataset,
+                [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+                  DIST_TRY(require(names, kCall, "names"));
+                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  return Dataset::create_from_files(self.memory(), self.num_replicas(), {names, n}, fn,
+                                                    user_data, release, wanted, out);
+                });
+}
+
+dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_dataset_fn fn, void* user_data,
+                                              const dist_dataset_options* options,
+                                              dist_dataset** out_dataset) {
+  constexpr const char* kCall = "dist_dataset_create_from_function";
+  return create(kCall, strategy, options, out_dataset,
+                [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+                  if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+                  HostMaker maker(fn, user_data);
+                  const bool may_replicate = self.kind() == DIST_STRATEGY_MIRRORED;
+                  return Dataset::create_from_function(self.memory(), self.num_replicas(), may_replicate,
+                                                       maker, wanted, out);
+                });
+}
+
+dist_status dist_input_context_per_replica_batch_size(const dist_input_context* context,
+                                                      int64_t global_batch_size, int64_t* out_size) {
   return guard([&]() -> Status {
-    constexpr const char* kCall = "dist_dataset_create_from_callback";
-    DIST_TRY(require(strategy, kCall, "strategy"));
-    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-    DIST_TRY(require(out_dataset, kCall, "out_dataset"));
-    DIST_TRY(unwrap(strategy).check_cross_replica(kCall));
-    DatasetOptions wanted;
-    DIST_TRY(read(options, &wanted));
-    Ref<Dataset> dataset;
-    DIST_TRY(Dataset::create_from_callback(unwrap(strategy).memory(), unwrap(strategy).num_replicas(), fn,
-                                           user_data, release, wanted, &dataset));
-    *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
+    DIST_TRY(require(context, "dist_input_context_per_replica_batch_size", "context"));
+    DIST_TRY(require(out_size, "dist_input_context_per_replica_batch_size", "out_size"));
+    return per_replica_batch_size(unwrap(*context), global_batch_size, out_size);
+  });
+}
+
+dist_status dist_batch_sizes_for_worker(int64_t global_batch_size, int32_t num_workers,
+                                        int32_t num_replicas_per_worker, int32_t worker, int64_t* out_sizes,
+                                        size_t n) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_sizes, "dist_batch_sizes_for_worker", "out_sizes"));
+    return batch_sizes_for_worker(global_batch_size, num_workers, num_replicas_per_worker, worker,
+                                  {out_sizes, n});
+  });
+}
+
+dist_status dist_dataset_element_spec(dist_dataset* dataset, dist_value** out_spec) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_dataset(dataset, "dist_dataset_element_spec"));
+    DIST_TRY(require(out_spec, "dist_dataset_element_spec", "out_spec"));
+    ValueRef spec;
+    DIST_TRY(element_spec(*unwrap_dataset(dataset), &spec));
+    *out_spec = wrap(spec.take());
+    return kOk;
+  });
+}
+
+dist_status dist_dataset_check_shards(dist_dataset* dataset, int64_t limit) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_dataset(dataset, "dist_dataset_check_shards"));
+    if (limit < 0)
+      return invalid_argument("dist_dataset_check_shards(): limit is %lld; it is 0 or more",
+                              static_cast<long long>(limit));
+    return check_coverage(*unwrap_dataset(dataset), limit);
+  });
+}
+
+dist_status dist_dataset_explain(dist_dataset* dataset, dist_text_fn fn, void* user_data) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_dataset(dataset, "dist_dataset_explain"));
+    if (fn == nullptr) return invalid_argument("dist_dataset_explain(): fn is NULL");
+    const std::pmr::string text = explain(*unwrap_dataset(dataset));
+    fn(text.c_str(), text.size(), user_data);
     return kOk;
   });
 }
 
 void dist_dataset_destroy(dist_dataset* dataset) {
   if (dataset != nullptr) Dataset::close(unwrap_dataset(dataset));
-}
-
-dist_status dist_iterator_create(dist_dataset* dataset, dist_iterator** out_iterator) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(dataset, "dist_iterator_create", "dataset"));
-    DIST_TRY(require(out_iterator, "dist_iterator_create", "out_iterator"));
-    Ref<Iterator> iterator;
-    DIST_TRY(Iterator::create(*unwrap_dataset(dataset), &iterator));
-    *out_iterator = reinterpret_cast<dist_iterator*>(iterator.take());
-    return kOk;
-  });
-}
-
-dist_status dist_iterator_next(dist_iterator* iterator, dist_value** out_batch) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(iterator, "dist_iterator_next", "iterator"));
-    DIST_TRY(require(out_batch, "dist_iterator_next", "out_batch"));
-    ValueRef batch;
-    DIST_TRY(unwrap_iterator(iterator)->next(&batch));
-    *out_batch = wrap(batch.take());
-    return kOk;
-  });
-}
-
-void dist_iterator_destroy(dist_iterator* iterator) {
-  if (iterator != nullptr) Iterator::close(unwrap_iterator(iterator));
 }

@@ -47,6 +47,13 @@ inline const Subgroup* unwrap(const dist_group* handle) noexcept {
   return reinterpret_cast<const Subgroup*>(handle);
 }
 inline dist_group* wrap(Subgroup* group) noexcept { return reinterpret_cast<dist_group*>(group); }
+inline CrossDevice* unwrap(dist_cross_device* handle) noexcept {
+  return reinterpret_cast<CrossDevice*>(handle);
+}
+inline const CrossDevice* unwrap(const dist_cross_device* handle) noexcept {
+  return reinterpret_cast<const CrossDevice*>(handle);
+}
+inline dist_cross_device* wrap(CrossDevice* ops) noexcept { return reinterpret_cast<dist_cross_device*>(ops); }
 inline Work* unwrap(dist_work* handle) noexcept { return reinterpret_cast<Work*>(handle); }
 inline dist_work* wrap(Work* work) noexcept { return reinterpret_cast<dist_work*>(work); }
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }

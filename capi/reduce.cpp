@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 9: reductions and updates from outside the replicas.
+// dist.h, section 9: reductions, broadcasts and gathers from outside the replicas.
 #include "core/cross_device/reduce.hpp"
 
 #include <memory_resource>
 #include <vector>
 
+#include "capi/destinations.hpp"
 #include "capi/guard.hpp"
-#include "core/cross_device/update.hpp"
+#include "capi/options.hpp"
+#include "core/cross_device/gather.hpp"
+#include "core/cross_device/reduce_to.hpp"
+#include "core/strategy/destination_device.hpp"
 
 using namespace dist;
 using namespace dist::capi;
-
-namespace {
-
-Destination destination_of(const dist_destination& destination) noexcept {
-  return {unwrap(destination.variable), unwrap(destination.value), destination.device};
-}
-
-struct HostUpdate {
-  dist_update_fn function;
-  void* user_data;
-};
-
-dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
-  const auto& host = *static_cast<const HostUpdate*>(context);
-  return host.function(copy, wrap(args), host.user_data);
-}
-
-}  // namespace
 
 dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* value, const int32_t* axes,
                         size_t num_axes, dist_value** out_value) {
@@ -52,9 +38,10 @@ dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_valu
     DIST_TRY(require(out_value, "dist_reduce_to", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
     Value* const values[] = {unwrap(value)};
-    const Destination wanted = destination == nullptr ? Destination{} : destination_of(*destination);
+    const Destination wanted = destination_of(destination);
     ValueRef results[1];
-    DIST_TRY(batch_reduce_to(unwrap(strategy).cross_replica(), op, values, {&wanted, 1}, results));
+    DIST_TRY(reduce_to(unwrap(strategy).cross_replica(), ReduceRules::kReduceTo, op, values, {&wanted, 1},
+                       results));
     *out_value = wrap(results[0].take());
     return kOk;
   });
@@ -65,45 +52,52 @@ dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dis
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_batch_reduce_to", "strategy"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_batch_reduce_to"));
-    if (n != 0) DIST_TRY(require(values, "dist_batch_reduce_to", "values"));
-    if (n != 0) DIST_TRY(require(out_values, "dist_batch_reduce_to", "out_values"));
     const CrossReplica context = unwrap(strategy).cross_replica();
-    std::pmr::vector<Value*> given(context.memory);
-    std::pmr::vector<Destination> wanted(context.memory);
-    given.reserve(n);
-    for (size_t k = 0; k < n; ++k) {
-      if (values[k] == nullptr) return invalid_argument("dist_batch_reduce_to(): values[%zu] is NULL", k);
-      given.push_back(unwrap(values[k]));
-      if (destinations != nullptr) wanted.push_back(destination_of(destinations[k]));
-    }
+    Pairs pairs(*context.memory);
+    DIST_TRY(pairs.read(values, destinations, n, out_values, "dist_batch_reduce_to"));
     std::pmr::vector<ValueRef> results(n, context.memory);
-    DIST_TRY(batch_reduce_to(context, op, given, wanted, results));
+    DIST_TRY(reduce_to(context, ReduceRules::kBatch, op, pairs.values(), pairs.destinations(), results));
     for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
     return kOk;
   });
 }
 
-dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_update_fn fn, void* user_data,
-                        dist_value* args) {
+dist_status dist_broadcast_to(dist_strategy* strategy, dist_value* value, const dist_destination* destination,
+                              dist_value** out_value) {
   return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_update", "strategy"));
-    DIST_TRY(require(variable, "dist_update", "variable"));
-    if (fn == nullptr) return invalid_argument("dist_update(): fn is NULL");
-    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
-    const HostUpdate host{fn, user_data};
-    return update(unwrap(strategy).cross_replica(), *unwrap(variable), {call_update, &host}, unwrap(args));
+    DIST_TRY(require(strategy, "dist_broadcast_to", "strategy"));
+    DIST_TRY(require(value, "dist_broadcast_to", "value"));
+    DIST_TRY(require(out_value, "dist_broadcast_to", "out_value"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_broadcast_to"));
+    ValueRef result;
+    DIST_TRY(
+        broadcast_to(unwrap(strategy).cross_replica(), *unwrap(value), destination_of(destination), &result));
+    *out_value = wrap(result.take());
+    return kOk;
   });
 }
 
-dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {
+dist_status dist_gather(dist_strategy* strategy, dist_value* value, int32_t axis, dist_value** out_value) {
   return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_local_results", "strategy"));
-    DIST_TRY(require(value, "dist_local_results", "value"));
-    DIST_TRY(require(out_list, "dist_local_results", "out_list"));
-    DIST_TRY(unwrap(strategy).check_cross_replica("dist_local_results"));
-    ValueRef list;
-    DIST_TRY(local_results(unwrap(strategy).cross_replica(), *unwrap(value), &list));
-    *out_list = wrap(list.take());
+    DIST_TRY(require(strategy, "dist_gather", "strategy"));
+    DIST_TRY(require(value, "dist_gather", "value"));
+    DIST_TRY(require(out_value, "dist_gather", "out_value"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_gather"));
+    ValueRef result;
+    DIST_TRY(gather(unwrap(strategy).cross_replica(), *unwrap(value), axis, &result));
+    *out_value = wrap(result.take());
     return kOk;
+  });
+}
+
+dist_status dist_destination_device(dist_strategy* strategy, const dist_destination* destination,
+                                    char* out_name, size_t size_bytes) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_destination_device", "strategy"));
+    DIST_TRY(require(destination, "dist_destination_device", "destination"));
+    DIST_TRY(require(out_name, "dist_destination_device", "out_name"));
+    DeviceName device;
+    DIST_TRY(device_of(unwrap(strategy), destination_of(destination), &device));
+    return write_text(device.c_str(), out_name, size_bytes, "dist_destination_device");
   });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist.h, sections 4 and 5: running replicas, and what a replica knows of itself.
 #include "capi/guard.hpp"
-#include "core/run/current.hpp"
 #include "core/run/run_values.hpp"
+#include "core/strategy/scope.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -28,13 +28,21 @@ dist_status call_values(const ValuesFunction& self, Replica& replica, Value* arg
   return status;
 }
 
-Status check_run(dist_strategy* strategy, bool has_function, const char* call) noexcept {
+Status check_run(dist_strategy* strategy, bool has_function, const char* call, ReplicaPool** out_pool) {
   DIST_TRY(require(strategy, call, "strategy"));
   if (!has_function) return invalid_argument("%s(): fn is NULL", call);
-  DIST_TRY(unwrap(strategy).check_process());
-  if (const Replica* replica = current().replica) {
-    return failed_precondition(
-        "%s() inside replica %d's run: runs do not nest; use the replica's collectives", call, replica->id());
+  return pool_for_run(unwrap(strategy), call, out_pool);
+}
+
+// TensorFlow's options are flags, which libdist takes without needing them.
+Status check_flags(const dist_run_options& options) noexcept {
+  const int32_t batch = options.enable_dynamic_batch_size;
+  if (batch < -1 || batch > 1) {
+    return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d; it is 0, 1 or -1", batch);
+  }
+  const int32_t bucketizing = options.bucketizing_dynamic_shape;
+  if (bucketizing != 0 && bucketizing != 1) {
+    return invalid_argument("dist_run_options.bucketizing_dynamic_shape is %d; it is 0 or 1", bucketizing);
   }
   return kOk;
 }
@@ -43,9 +51,10 @@ Status check_run(dist_strategy* strategy, bool has_function, const char* call) n
 
 dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_data) {
   return guard([&]() -> Status {
-    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run"));
+    ReplicaPool* pool = nullptr;
+    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run", &pool));
     HostFunction host{fn, user_data};
-    return unwrap(strategy).pool().run({call_host, &host}, 0);
+    return pool->run({call_host, &host}, 0);
   });
 }
 
@@ -56,16 +65,18 @@ void dist_run_options_init(dist_run_options* options, uint32_t struct_size_bytes
 dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* user_data, dist_value* args,
                             dist_value* kwargs, const dist_run_options* options, dist_value** out_result) {
   return guard([&]() -> Status {
-    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values"));
+    ReplicaPool* pool = nullptr;
+    DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values", &pool));
     dist_run_options given;
     DIST_TRY(read_options(options, &given, "dist_run_options"));
     DIST_TRY(require_zero(given.reserved, "dist_run_options"));
     if (given.timeout_ns < 0)
       return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
+    DIST_TRY(check_flags(given));
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
-    DIST_TRY(run_values(unwrap(strategy).pool(), unwrap(strategy).memory(), function, unwrap(args),
-                        unwrap(kwargs), given.timeout_ns, &result));
+    DIST_TRY(run_values(*pool, unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs),
+                        given.timeout_ns, &result));
     if (out_result != nullptr) *out_result = wrap(result.take());
     return kOk;
   });
@@ -75,7 +86,7 @@ dist_status dist_replica_enter(dist_strategy* strategy, int32_t replica_id, dist
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_replica_enter", "strategy"));
     DIST_TRY(require(out_replica, "dist_replica_enter", "out_replica"));
-    DIST_TRY(unwrap(strategy).check_process());
+    DIST_TRY(check_enter(unwrap(strategy)));
     Replica* replica = nullptr;
     DIST_TRY(unwrap(strategy).pool().enter(replica_id, &replica));
     *out_replica = wrap(replica);

@@ -2,10 +2,48 @@
 // dist.h, section 3: strategies.
 #include "core/strategy/strategy.hpp"
 
+#include <span>
+
 #include "capi/guard.hpp"
+#include "capi/options.hpp"
+#include "core/base/device_name.hpp"
 
 using namespace dist;
 using namespace dist::capi;
+
+namespace {
+
+// The table of a strategy of the host's own.
+Status read_functions(const dist_strategy_options& options, HostStrategy* out) noexcept {
+  if (options.functions == nullptr) return kOk;
+  dist_strategy_functions known;
+  DIST_TRY(read_options(options.functions, &known, "dist_strategy_functions"));
+  DIST_TRY(require_zero(known.reserved, "dist_strategy_functions"));
+  out->copy_of_replica = known.copy_of_replica;
+  out->device_of_replica = known.device_of_replica;
+  out->functions = {known.reduce, known.broadcast, known.gather, options.functions_user_data};
+  out->user_data = options.functions_user_data;
+  out->given = true;
+  return kOk;
+}
+
+Status name_device(const Strategy& strategy, std::span<const DeviceName> devices, int32_t index,
+                   const char* what, const char** out_name) noexcept {
+  if (strategy.kind() == DIST_STRATEGY_DEFAULT) {
+    return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
+  }
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
+    return invalid_argument("%s is %d: the strategy has 0 to %zu", what, index, devices.size() - 1);
+  }
+  *out_name = devices[static_cast<std::size_t>(index)].c_str();
+  return kOk;
+}
+
+}  // namespace
+
+void dist_strategy_functions_init(dist_strategy_functions* functions, uint32_t struct_size_bytes) {
+  init_options(functions, struct_size_bytes);
+}
 
 void dist_strategy_options_init(dist_strategy_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
@@ -17,6 +55,10 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
     DIST_TRY(require_zero(given.reserved, "dist_strategy_options"));
+    if (given.devices == nullptr && given.num_devices != 0) {
+      return invalid_argument("dist_strategy_options: num_devices is %zu, but devices is NULL",
+                              given.num_devices);
+    }
     StrategyOptions wanted;
     wanted.kind = given.kind;
     wanted.num_replicas = given.num_replicas;
@@ -25,6 +67,11 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.timeout_ns = given.timeout_ns;
     wanted.allocator = given.allocator;
     wanted.host = {given.log, given.log_user_data, given.clock, given.clock_user_data};
+    wanted.devices = {given.devices, given.num_devices};
+    wanted.parameter_device = given.parameter_device;
+    DIST_TRY(read_communication(given.communication, &wanted.communication));
+    wanted.cross_device = unwrap(given.cross_device);
+    DIST_TRY(read_functions(given, &wanted.functions));
     Strategy* strategy = nullptr;
     DIST_TRY(Strategy::create(wanted, &strategy));
     *out_strategy = wrap(strategy);
@@ -38,6 +85,66 @@ dist_status dist_strategy_destroy(dist_strategy* strategy) {
 
 int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {
   return strategy == nullptr ? 0 : unwrap(strategy).num_replicas();
+}
+
+int32_t dist_strategy_kind(const dist_strategy* strategy) {
+  return strategy == nullptr ? -1 : unwrap(strategy).kind();
+}
+
+dist_status dist_strategy_device(const dist_strategy* strategy, int32_t replica_id, const char** out_name) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_strategy_device", "strategy"));
+    DIST_TRY(require(out_name, "dist_strategy_device", "out_name"));
+    return name_device(unwrap(strategy), unwrap(strategy).devices().workers(), replica_id, "replica_id",
+                       out_name);
+  });
+}
+
+dist_status dist_strategy_parameter_device(const dist_strategy* strategy, int32_t index,
+                                           const char** out_name) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_strategy_parameter_device", "strategy"));
+    DIST_TRY(require(out_name, "dist_strategy_parameter_device", "out_name"));
+    return name_device(unwrap(strategy), unwrap(strategy).devices().parameters(), index, "index", out_name);
+  });
+}
+
+dist_status dist_canonical_device(const char* name, char* out_name, size_t size_bytes) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(name, "dist_canonical_device", "name"));
+    DIST_TRY(require(out_name, "dist_canonical_device", "out_name"));
+    DeviceName device;
+    DIST_TRY(DeviceName::parse(name, "name", &device));
+    return write_text(device.c_str(), out_name, size_bytes, "dist_canonical_device");
+  });
+}
+
+dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_properties* out_properties) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_strategy_query", "strategy"));
+    DIST_TRY(require(out_properties, "dist_strategy_query", "out_properties"));
+    const Strategy& self = unwrap(strategy);
+    dist_strategy_properties all = DIST_STRATEGY_PROPERTIES_INIT;
+    all.kind = self.kind();
+    all.num_replicas = self.num_replicas();
+    all.num_parameter_devices = static_cast<int32_t>(self.devices().parameters().size());
+    all.num_workers = 1;
+    all.use_merge_call = 1;
+    all.between_graph = self.kind() == DIST_STRATEGY_CENTRAL_STORAGE;
+    all.should_init = all.should_checkpoint = all.should_save_summary = 1;
+    all.global_batch_size = 1;
+    return write_struct(all, out_properties, "dist_strategy_properties");
+  });
+}
+
+dist_status dist_strategy_cluster_resolver(const dist_strategy* strategy,
+                                           dist_cluster_resolver** out_resolver) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_strategy_cluster_resolver", "strategy"));
+    DIST_TRY(require(out_resolver, "dist_strategy_cluster_resolver", "out_resolver"));
+    *out_resolver = nullptr;
+    return kOk;
+  });
 }
 
 dist_status dist_strategy_cancel(dist_strategy* strategy) {

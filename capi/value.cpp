@@ -5,7 +5,9 @@
 #include <span>
 
 #include "capi/guard.hpp"
+#include "core/value/composite.hpp"
 #include "core/value/dlpack.hpp"
+#include "core/value/from_function.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -18,6 +20,20 @@ Status unwrap_items(dist_value* const* items, size_t n, const char* call,
   if (n != 0) DIST_TRY(require(items, call, "items"));
   *out = {reinterpret_cast<Value* const*>(items), n};
   return kOk;
+}
+
+struct HostComponents {
+  dist_value_fn function;
+  void* user_data;
+};
+
+dist_status call_component(int32_t replica, int32_t num_replicas, Value** out_value, void* context) {
+  const auto& host = *static_cast<const HostComponents*>(context);
+  const dist_value_context value_context{replica, num_replicas};
+  dist_value* value = nullptr;
+  const dist_status status = host.function(&value_context, &value, host.user_data);
+  *out_value = unwrap(value);
+  return status;
 }
 
 // What every function that makes a value does around its own part.
@@ -97,6 +113,49 @@ dist_status dist_value_create_dict(dist_strategy* strategy, const char* const* k
   });
 }
 
+dist_status dist_value_create_tuple(dist_strategy* strategy, dist_value* const* items, size_t n,
+                                    dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_tuple", [&](Memory& memory, ValueRef* out) -> Status {
+    std::span<Value* const> parts;
+    DIST_TRY(unwrap_items(items, n, "dist_value_create_tuple", &parts));
+    return Value::create(memory, DIST_VALUE_TUPLE, parts, out);
+  });
+}
+
+dist_status dist_value_create_none(dist_strategy* strategy, dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_none", [](Memory& memory, ValueRef* out) -> Status {
+    *out = Value::create_none(memory);
+    return kOk;
+  });
+}
+
+dist_status dist_value_create_text(dist_strategy* strategy, const char* text, dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_text", [&](Memory& memory, ValueRef* out) -> Status {
+    DIST_TRY(require(text, "dist_value_create_text", "text"));
+    *out = Value::create_text(memory, text);
+    return kOk;
+  });
+}
+
+dist_status dist_value_wrap_object(dist_strategy* strategy, void* object, dist_release_fn release,
+                                   dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_wrap_object", [&](Memory& memory, ValueRef* out) -> Status {
+    DIST_TRY(require(object, "dist_value_wrap_object", "object"));
+    *out = Value::wrap_object(memory, object, release);
+    return kOk;
+  });
+}
+
+dist_status dist_value_create_composite(dist_strategy* strategy, int32_t kind, dist_value* const* parts,
+                                        size_t n, dist_value** out_value) {
+  return create(strategy, out_value, "dist_value_create_composite",
+                [&](Memory& memory, ValueRef* out) -> Status {
+                  std::span<Value* const> values;
+                  DIST_TRY(unwrap_items(parts, n, "dist_value_create_composite", &values));
+                  return create_composite(memory, kind, values, out);
+                });
+}
+
 dist_status dist_value_create_variable(dist_variable* variable, dist_value** out_value) {
   return guard([&]() -> Status {
     DIST_TRY(require(variable, "dist_value_create_variable", "variable"));
@@ -104,6 +163,19 @@ dist_status dist_value_create_variable(dist_variable* variable, dist_value** out
     *out_value = wrap(Value::of_variable(*unwrap(variable)).take());
     return kOk;
   });
+}
+
+dist_status dist_values_from_function(dist_strategy* strategy, dist_value_fn fn, void* user_data,
+                                      dist_value** out_value) {
+  return create(
+      strategy, out_value, "dist_values_from_function", [&](Memory& memory, ValueRef* out) -> Status {
+        if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
+        const Strategy& self = unwrap(strategy);
+        const bool distributed = !has_one_replica(self.kind());
+        DIST_TRY(distributed ? self.check_cross_replica("dist_values_from_function") : self.check_process());
+        HostComponents host{fn, user_data};
+        return values_from_function(memory, self.num_replicas(), distributed, {call_component, &host}, out);
+      });
 }
 
 dist_value* dist_value_retain(dist_value* value) {
@@ -151,6 +223,14 @@ dist_status dist_value_tensor(const dist_value* value, dist_tensor* out_tensor) 
 
 dist_variable* dist_value_variable(const dist_value* value) {
   return value == nullptr ? nullptr : wrap(unwrap(value)->variable());
+}
+
+const char* dist_value_text(const dist_value* value) {
+  return value == nullptr ? nullptr : unwrap(value)->text();
+}
+
+void* dist_value_object(const dist_value* value) {
+  return value == nullptr ? nullptr : unwrap(value)->object();
 }
 
 dist_status dist_value_from_dlpack(dist_strategy* strategy, DLManagedTensor* managed,

@@ -1,12 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 8: variables. Assignment inside replicas is with the collectives.
+// dist.h, section 8: variables, from outside the replicas and inside them.
 #include "core/value/variable.hpp"
 
 #include "capi/guard.hpp"
-#include "core/cross_device/update.hpp"
+#include "core/cross_device/assign.hpp"
+#include "core/run/replica_assign.hpp"
+#include "core/run/replica_variable.hpp"
+#include "core/strategy/colocate.hpp"
 
 using namespace dist;
 using namespace dist::capi;
+
+namespace {
+
+// A host's function for the initial value, or its tensor.
+class HostInitial {
+ public:
+  HostInitial(const dist_tensor* tensor, const dist_variable_options& options) noexcept
+      : function_(options.initial_fn), user_data_(options.initial_user_data) {
+    value_.tensor = tensor;
+    value_.call = call;
+    value_.context = this;
+  }
+  HostInitial(const HostInitial&) = delete;
+  HostInitial& operator=(const HostInitial&) = delete;
+
+  Status check(const char* name) const noexcept {
+    if ((value_.tensor != nullptr) != (function_ != nullptr)) return kOk;
+    return function_ == nullptr
+               ? invalid_argument("%s(): initial is NULL, and there is no options->initial_fn to give it",
+                                  name)
+               : invalid_argument("%s(): initial and options->initial_fn are both set; give one", name);
+  }
+  const InitialValue& value() const noexcept { return value_; }
+
+ private:
+  static dist_status call(const InitialValue& self, Value** out_value) {
+    const auto& host = *static_cast<const HostInitial*>(self.context);
+    dist_value* given = nullptr;
+    const dist_status status = host.function_(&given, host.user_data_);
+    *out_value = unwrap(given);
+    return status;
+  }
+
+  dist_initial_fn function_;
+  void* user_data_;
+  InitialValue value_;
+};
+
+Status read_variable_options(const dist_variable_options* given, dist_variable_options* known,
+                             VariableOptions* out) noexcept {
+  DIST_TRY(read_options(given, known, "dist_variable_options"));
+  DIST_TRY(require_zero(known->reserved, "dist_variable_options"));
+  *out = {known->synchronization, known->aggregation, known->trainable, known->name};
+  if (known->partitions >= 0 && known->partitions <= 1) return kOk;
+  if (known->partitions < 0) {
+    return invalid_argument("dist_variable_options.partitions is %d; 0 or 1 is one piece", known->partitions);
+  }
+  return fail(DIST_UNIMPLEMENTED,
+              "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
+              "strategy has "
+              "none: leave partitions at 0",
+              known->partitions);
+}
+
+VariableHome home_of(Strategy& strategy) noexcept { return {strategy.kind(), strategy.num_replicas()}; }
+
+// What every function that gives a new value of a variable does around its own part.
+template <class Make>
+dist_status give(dist_variable* variable, dist_value** out_value, const char* name, Make&& make) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(variable, name, "variable"));
+    DIST_TRY(require(out_value, name, "out_value"));
+    ValueRef value;
+    DIST_TRY(make(&value));
+    *out_value = wrap(value.take());
+    return kOk;
+  });
+}
+
+using OutsideFn = Status (*)(const CrossReplica&, Variable&, int32_t, Value&);
+
+dist_status change(dist_strategy* strategy, dist_variable* variable, int32_t how, dist_value* value,
+                   const char* name, const char* value_name, OutsideFn body) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, name, "strategy"));
+    DIST_TRY(require(variable, name, "variable"));
+    DIST_TRY(require(value, name, value_name));
+    DIST_TRY(unwrap(strategy).check_cross_replica(name));
+    return body(unwrap(strategy).cross_replica(), *unwrap(variable), how, *unwrap(value));
+  });
+}
+
+// Nobody goes on without the others, and all replicas are asked.
+Status require_plain(const dist_collective_options& options, const char* name) noexcept {
+  if (options.group != nullptr)
+    return invalid_argument("%s() is for all replicas; options->group is set", name);
+  if (options.out_work != nullptr)
+    return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
+  return kOk;
+}
+
+// Calls body(self, context, caller) inside a replica. The options' text is used until it returns.
+template <class Body>
+dist_status inside(dist_replica* replica, dist_variable* variable, const dist_collective_options* options,
+                   const char* name, Body&& body) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, name, "replica"));
+    DIST_TRY(require(variable, name, "variable"));
+    Replica& self = unwrap(replica);
+    DIST_TRY(self.check(name));
+    dist_collective_options given;
+    DIST_TRY(read_options(options, &given, "dist_collective_options"));
+    DIST_TRY(require_plain(given, name));
+    return body(self, unwrap(dist_replica_strategy(replica)).cross_replica(),
+                self.caller(given.tag, given.timeout_ns));
+  });
+}
+
+}  // namespace
 
 void dist_variable_options_init(dist_variable_options* options, uint32_t struct_size_bytes) {
   init_options(options, struct_size_bytes);
@@ -16,25 +128,122 @@ dist_status dist_variable_create(dist_strategy* strategy, const dist_tensor* ini
                                  const dist_variable_options* options, dist_variable** out_variable) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_variable_create", "strategy"));
-    DIST_TRY(require(initial, "dist_variable_create", "initial"));
     DIST_TRY(require(out_variable, "dist_variable_create", "out_variable"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_create"));
     dist_variable_options given;
-    DIST_TRY(read_options(options, &given, "dist_variable_options"));
+    VariableOptions wanted;
+    DIST_TRY(read_variable_options(options, &given, &wanted));
+    const HostInitial first(initial, given);
+    DIST_TRY(first.check("dist_variable_create"));
     Ref<Variable> variable;
-    DIST_TRY(Variable::create(unwrap(strategy).memory(), unwrap(strategy).num_replicas(), *initial,
-                              given.aggregation, given.name, &variable));
+    DIST_TRY(create_variable(unwrap(strategy).memory(), home_of(unwrap(strategy)), wanted, first.value(),
+                             &variable));
     *out_variable = wrap(variable.take());
     return kOk;
   });
 }
 
+dist_status dist_replica_variable(dist_replica* replica, const char* name, const dist_tensor* initial,
+                                  const dist_variable_options* options, dist_variable** out_variable) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_variable", "replica"));
+    DIST_TRY(require(name, "dist_replica_variable", "name"));
+    DIST_TRY(require(out_variable, "dist_replica_variable", "out_variable"));
+    Replica& self = unwrap(replica);
+    DIST_TRY(self.check("dist_replica_variable"));
+    dist_variable_options given;
+    VariableOptions wanted;
+    DIST_TRY(read_variable_options(options, &given, &wanted));
+    wanted.name = name;
+    const HostInitial first(initial, given);
+    DIST_TRY(first.check("dist_replica_variable"));
+    Strategy& strategy = unwrap(dist_replica_strategy(replica));
+    Variable* variable = nullptr;
+    DIST_TRY(replica_variable(self, strategy.cross_replica(), home_of(strategy), strategy.variables(),
+                              self.caller(nullptr, 0), wanted, first.value(), &variable));
+    *out_variable = wrap(variable);
+    return kOk;
+  });
+}
+
 void dist_variable_destroy(dist_variable* variable) {
-  if (variable != nullptr) unwrap(variable)->release();
+  if (variable == nullptr) return;
+  if (VariableRegistry* const owner = unwrap(variable)->registry(); owner != nullptr) {
+    owner->remove(*unwrap(variable));
+  } else {
+    unwrap(variable)->release();
+  }
 }
 
 const char* dist_variable_name(const dist_variable* variable) {
   return variable == nullptr ? "" : unwrap(variable)->name();
+}
+
+const char* dist_variable_class(const dist_variable* variable) {
+  return variable == nullptr ? "" : unwrap(variable)->class_name();
+}
+
+int32_t dist_variable_synchronization(const dist_variable* variable) {
+  return variable == nullptr ? -1 : unwrap(variable)->synchronization();
+}
+
+int32_t dist_variable_aggregation(const dist_variable* variable) {
+  return variable == nullptr ? -1 : unwrap(variable)->aggregation();
+}
+
+int32_t dist_variable_trainable(const dist_variable* variable) {
+  return variable != nullptr && unwrap(variable)->trainable() ? 1 : 0;
+}
+
+int32_t dist_variable_num_copies(const dist_variable* variable) {
+  return variable == nullptr ? 0 : unwrap(variable)->num_copies();
+}
+
+const char* dist_variable_copy_name(const dist_variable* variable, int32_t copy) {
+  const bool there = variable != nullptr && copy >= 0 && copy < unwrap(variable)->num_copies();
+  return there ? unwrap(variable)->copy_name(copy) : "";
+}
+
+dist_status dist_variable_device(const dist_strategy* strategy, const dist_variable* variable, int32_t copy,
+                                 const char** out_name) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_variable_device", "strategy"));
+    DIST_TRY(require(variable, "dist_variable_device", "variable"));
+    DIST_TRY(require(out_name, "dist_variable_device", "out_name"));
+    return device_of(unwrap(strategy), *unwrap(variable), copy, out_name);
+  });
+}
+
+dist_status dist_variable_created_in_scope(dist_strategy* strategy, const dist_value* variable,
+                                           int32_t* out_created) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_variable_created_in_scope", "strategy"));
+    DIST_TRY(require(variable, "dist_variable_created_in_scope", "variable"));
+    DIST_TRY(require(out_created, "dist_variable_created_in_scope", "out_created"));
+    const Value& value = *unwrap(variable);
+    const Variable* const made = value.variable() != nullptr ? value.variable() : value.copy_of();
+    if (made == nullptr) {
+      return invalid_argument("dist_variable_created_in_scope(): %s is neither a variable nor a copy of one",
+                              Value::kind_name(value.kind()));
+    }
+    *out_created = &made->memory() == &unwrap(strategy).memory() ? 1 : 0;
+    return kOk;
+  });
+}
+
+dist_status dist_colocate_enter(dist_strategy* strategy, const dist_value* variable) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_colocate_enter", "strategy"));
+    DIST_TRY(require(variable, "dist_colocate_enter", "variable"));
+    return enter_colocation(unwrap(strategy), *unwrap(variable));
+  });
+}
+
+dist_status dist_colocate_exit(dist_strategy* strategy) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_colocate_exit", "strategy"));
+    return exit_colocation(unwrap(strategy));
+  });
 }
 
 dist_status dist_variable_component(const dist_variable* variable, int32_t replica_id,
@@ -45,7 +254,7 @@ dist_status dist_variable_component(const dist_variable* variable, int32_t repli
     const Variable& copies = *unwrap(variable);
     if (replica_id < 0 || replica_id >= copies.num_replicas()) {
       return invalid_argument(
-          "dist_variable_component(): replica_id is %d; variable \"%s\" has copies 0 to %d", replica_id,
+          "dist_variable_component(): replica_id is %d; variable \"%s\" has components 0 to %d", replica_id,
           copies.name(), copies.num_replicas() - 1);
     }
     *out_tensor = copies.component(replica_id);
@@ -53,13 +262,55 @@ dist_status dist_variable_component(const dist_variable* variable, int32_t repli
   });
 }
 
+dist_status dist_variable_read(dist_strategy* strategy, dist_variable* variable, dist_value** out_value) {
+  return give(variable, out_value, "dist_variable_read", [&](ValueRef* out) -> Status {
+    DIST_TRY(require(strategy, "dist_variable_read", "strategy"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_read"));
+    return read(unwrap(strategy).cross_replica(), *unwrap(variable), out);
+  });
+}
+
 dist_status dist_variable_assign(dist_strategy* strategy, dist_variable* variable, int32_t how,
                                  dist_value* value) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_variable_assign", "strategy"));
-    DIST_TRY(require(variable, "dist_variable_assign", "variable"));
-    DIST_TRY(require(value, "dist_variable_assign", "value"));
-    DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_assign"));
-    return assign(unwrap(strategy).cross_replica(), *unwrap(variable), how, *unwrap(value));
+  return change(strategy, variable, how, value, "dist_variable_assign", "value", assign);
+}
+
+dist_status dist_variable_scatter(dist_strategy* strategy, dist_variable* variable, int32_t how,
+                                  dist_value* slices) {
+  return change(strategy, variable, how, slices, "dist_variable_scatter", "slices", scatter);
+}
+
+dist_status dist_replica_read(dist_replica* replica, dist_variable* variable, dist_value** out_value) {
+  return give(variable, out_value, "dist_replica_read", [&](ValueRef* out) -> Status {
+    DIST_TRY(require(replica, "dist_replica_read", "replica"));
+    DIST_TRY(unwrap(replica).check("dist_replica_read"));
+    return replica_read(unwrap(replica), *unwrap(variable), out);
   });
+}
+
+dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, int32_t how,
+                                const dist_tensor* value, const dist_collective_options* options) {
+  return inside(replica, variable, options, "dist_replica_assign",
+                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                  DIST_TRY(require(value, "dist_replica_assign", "value"));
+                  return replica_assign(self, context, caller, *unwrap(variable), how, *value);
+                });
+}
+
+dist_status dist_replica_assign_value(dist_replica* replica, dist_variable* variable, int32_t how,
+                                      dist_value* value, const dist_collective_options* options) {
+  return inside(replica, variable, options, "dist_replica_assign_value",
+                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                  DIST_TRY(require(value, "dist_replica_assign_value", "value"));
+                  return replica_assign_value(self, context, caller, *unwrap(variable), how, *unwrap(value));
+                });
+}
+
+dist_status dist_replica_scatter(dist_replica* replica, dist_variable* variable, int32_t how,
+                                 dist_value* slices, const dist_collective_options* options) {
+  return inside(replica, variable, options, "dist_replica_scatter",
+                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                  DIST_TRY(require(slices, "dist_replica_scatter", "slices"));
+                  return replica_scatter(self, context, caller, *unwrap(variable), how, *unwrap(slices));
+                });
 }

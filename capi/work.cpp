@@ -3,8 +3,7 @@
 #include "core/cross_device/work.hpp"
 
 #include "capi/guard.hpp"
-#include "core/run/current.hpp"
-#include "core/run/replica.hpp"
+#include "core/strategy/scope.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -13,7 +12,7 @@ namespace {
 
 // Work belongs to the replica that began it, while that one's function runs.
 Status check_owner(const Work& work, const char* name) noexcept {
-  Replica* const here = current().replica;
+  Replica* const here = replica_here();
   if (here != nullptr && work.belongs_to(here->works())) return kOk;
   return failed_precondition(
       "%s(): this work belongs to replica %d of its group, which calls this inside its function", name,

@@ -6,13 +6,18 @@
 
 #include "core/base/memory.hpp"
 #include "core/cross_device/arena.hpp"
+#include "dist/types.h"
 
 namespace dist {
+
+class CrossDevice;
 
 struct CrossReplica {
   Memory* memory;
   int32_t num_replicas;
   Arena* arena;
+  int32_t kind = DIST_STRATEGY_MIRRORED;
+  const CrossDevice* cross_device = nullptr;  // who reduces; NULL: libdist, and nothing more to be said
 };
 
 }  // namespace dist

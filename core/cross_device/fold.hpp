@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -34,6 +35,9 @@ class FoldPlan {
   // set after run().
   Status add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out);
 
+  // Holds what a source lies in until run() is over.
+  void keep(ValueRef value) { kept_.push_back(std::move(value)); }
+
   Status run(Arena& arena);
 
  private:
@@ -54,7 +58,7 @@ class FoldPlan {
   Memory& memory_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;
-  std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps
+  std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps, and what keep() was given
   std::size_t num_blocks_ = 0;
   std::size_t bytes_ = 0;  // of all sources
 };

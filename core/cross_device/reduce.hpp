@@ -18,16 +18,4 @@ namespace dist {
 Status reduce(const CrossReplica& context, dist_reduce_op op, Value& value, const int32_t* axes,
               std::size_t num_axes, ValueRef* out);
 
-// Where a result is wanted: at most one is set; none means on every replica.
-struct Destination {
-  Variable* variable = nullptr;
-  Value* value = nullptr;
-  const char* device = nullptr;  // "replica:0" ...
-};
-
-// outs[k] = values[k], reduced to destinations[k]; all in one pass. `destinations` is empty or as long as
-// `values`. Nothing is written on a failure. See dist_reduce_to().
-Status batch_reduce_to(const CrossReplica& context, dist_reduce_op op, std::span<Value* const> values,
-                       std::span<const Destination> destinations, std::span<ValueRef> outs);
-
 }  // namespace dist

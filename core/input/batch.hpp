@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches made of elements that a source handed over: tensors, or lists or dictionaries of them. The batch
-// has the elements' structure, with a leaf (core/input/leaf.hpp) for each of their tensors.
+// Batches made of elements that a source handed over: tensors, texts, composites or nests of them. The batch
+// has the elements' structure, with a leaf (core/input/leaf.hpp) for each of their parts.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,31 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/input/leaf.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
 
-// Stacks elements of equal structure, dtypes and shapes along a new first dimension, which is split over the
-// replicas. At least one element; `first_index` is the first one's number, for messages.
-Status stack_elements(Memory& memory, int32_t num_replicas, std::span<const ValueRef> elements,
-                      int64_t first_index, ValueRef* out);
+// What a batch takes of an element.
+struct Slice {
+  ValueRef element;
+  int64_t index = 0;  // its number, for messages
+  int64_t first = 0;  // of its examples, where it is a batch itself
+  int64_t count = 0;  // 0: the element only shows what a batch without examples is like
+};
 
-// Splits the tensors of one element, which is a batch already, along their first dimension. It must be the
-// same for all of them: it is the number of examples in the batch.
-Status split_element(Memory& memory, int32_t num_replicas, const ValueRef& element, int64_t index,
-                     ValueRef* out);
+// Stacks elements of equal structure, dtypes and shapes along a new first dimension, which is split over the
+// replicas. At least one slice.
+Status stack_elements(Memory& memory, std::span<const Slice> slices, Parts parts, ValueRef* out);
+
+// The slices' examples one after another, split over the replicas; elements are batches, whose first
+// dimension counts examples. At least one slice.
+Status split_elements(Memory& memory, std::span<const Slice> slices, Parts parts, ValueRef* out);
+
+// How many examples an element has that is a batch: the first dimension of each of its tensors.
+Status count_examples(const Value& element, int64_t index, int64_t* out);
+
+// OK where replicas could be given the element as it is.
+Status check_whole(const Value& element, int64_t index) noexcept;
 
 }  // namespace dist

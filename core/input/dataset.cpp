@@ -3,58 +3,159 @@
 
 #include <utility>
 
+#include "core/input/function_source.hpp"
+#include "core/input/row_source.hpp"
+
 namespace dist {
 namespace {
 
-Status check_flag(const char* name, int32_t flag) noexcept {
-  if (flag == 0 || flag == 1) return kOk;
-  return invalid_argument("%s is %d; it is 0 or 1", name, flag);
+Status check_one_pipeline(const DatasetOptions& options) noexcept {
+  if (options.replication_mode == DIST_INPUT_PER_WORKER) return kOk;
+  if (options.replication_mode != DIST_INPUT_PER_REPLICA) {
+    return invalid_argument("replication_mode is %d; it is a DIST_INPUT_...", options.replication_mode);
+  }
+  return fail(
+      DIST_UNIMPLEMENTED,
+      "replication_mode is DIST_INPUT_PER_REPLICA, but one source cannot be read once for each replica; "
+      "dist_dataset_create_from_function() makes a dataset for each");
 }
 
-Status check_options(const DatasetOptions& options) noexcept {
-  DIST_TRY(check_flag("drop_remainder", options.drop_remainder));
-  DIST_TRY(check_flag("shuffle", options.shuffle));
-  if (options.global_batch_size < 0) {
+// Only what replication and devices are about may be set: all else is the function's.
+Status check_function_options(const DatasetOptions& options, bool may_replicate) noexcept {
+  Division division;
+  DIST_TRY(divide(options, 1, {}, {}, &division));
+  const bool batching = options.drop_remainder != 0 || options.global_batch_size != 0 ||
+                        options.shuffle != 0 || options.seed != 0 || options.static_shapes != 0 ||
+                        !options.batch_sizes.empty();
+  const bool sharding = options.shard_policy != 0 || options.num_workers != 0 || options.worker_index != 0 ||
+                        options.worker_batches != 0 || options.shard_hint != 0 || options.interleave != 0;
+  if (batching || sharding) {
     return invalid_argument(
-        "global_batch_size is %lld; it is 1 or more, or 0 where elements are batches already",
-        static_cast<long long>(options.global_batch_size));
+        "of a dataset that a function makes, only prefetch, replication_mode, fetch_to_device and "
+        "place_dataset_on_device can be set here: how it is batched and sharded is set in the function");
   }
-  return kOk;
+  const bool replicate = options.replication_mode == DIST_INPUT_PER_REPLICA;
+  if (replicate && !may_replicate) {
+    return fail(DIST_UNIMPLEMENTED,
+                "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: take "
+                "DIST_INPUT_PER_WORKER");
+  }
+  if (options.place_dataset_on_device == 0) return kOk;
+  if (!replicate) {
+    return invalid_argument(
+        "place_dataset_on_device is set: then replication_mode must be DIST_INPUT_PER_REPLICA");
+  }
+  if (options.fetch_to_device < 0) return kOk;
+  return invalid_argument(
+      "place_dataset_on_device is set: a dataset that is on its replica's device has nothing to fetch, so "
+      "set "
+      "fetch_to_device to -1");
 }
 
 }  // namespace
 
-Dataset::Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options) noexcept
+Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept {
+  const int64_t replicas = context.num_replicas_in_sync;
+  if (replicas < 1) {
+    return invalid_argument("num_replicas_in_sync is %lld; a batch needs at least one replica",
+                            static_cast<long long>(replicas));
+  }
+  if (global_batch_size % replicas != 0) {
+    return invalid_argument("global_batch_size is %lld, which is no multiple of the %lld replicas in sync",
+                            static_cast<long long>(global_batch_size), static_cast<long long>(replicas));
+  }
+  *out = global_batch_size / replicas;
+  return kOk;
+}
+
+Dataset::Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options)
     : Counted(memory),
-      options_{num_replicas, options.global_batch_size, options.drop_remainder != 0, options.shuffle != 0,
-               options.seed},
+      num_replicas_(num_replicas),
+      options_(options),
+      sizes_(options.batch_sizes.empty() ? Ref<Sizes>() : make_counted<Sizes>(memory, options.batch_sizes)),
       prefetch_(options.prefetch < 0    ? 0
                 : options.prefetch == 0 ? 1
-                                        : options.prefetch) {}
+                                        : options.prefetch) {
+  if (sizes_) options_.batch_sizes = sizes_->all;
+}
+
+// Last of all that can fail, but for what the options say.
+Status Dataset::set_source(Ref<Source> source) {
+  DIST_TRY(divide(options_, num_replicas_, sizes_, source->facts(), &division_));
+  source_ = std::move(source);
+  return kOk;
+}
 
 Status Dataset::create_from_tensors(Memory& memory, int32_t num_replicas,
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out) {
-  DIST_TRY(check_options(options));
+  DIST_TRY(check_one_pipeline(options));
   Ref<RowSource> source;
-  DIST_TRY(RowSource::create(memory, tensors, options.global_batch_size, &source));
+  DIST_TRY(RowSource::create(memory, tensors, &source));
   Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
-  dataset->source_ = Ref<Source>::adopt(source.take());
+  dataset->of_rows_ = true;
+  DIST_TRY(dataset->set_source(Ref<Source>::adopt(source.take())));
   *out = std::move(dataset);
   return kOk;
 }
 
-Status Dataset::create_from_callback(Memory& memory, int32_t num_replicas, CallbackSource::Fn fn,
-                                     void* user_data, CallbackSource::Release release,
-                                     const DatasetOptions& options, Ref<Dataset>* out) {
-  DIST_TRY(check_options(options));
-  if (options.shuffle != 0) {
+Status Dataset::create_from_host(Memory& memory, int32_t num_replicas, Ref<HostSource> host,
+                                 const DatasetOptions& options, Ref<Dataset>* out) {
+  DIST_TRY(check_one_pipeline(options));
+  if (options.shuffle == 1) {
     return invalid_argument(
         "shuffle is 1, but a source that is a callback has an order of its own: shuffle there");
   }
   Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
-  // Last: the source calls `release` when it ends, and nothing can fail any more.
-  dataset->source_ = Ref<Source>::adopt(make_counted<CallbackSource>(memory, fn, user_data, release).take());
+  DIST_TRY(dataset->set_source(
+      Ref<Source>::adopt(make_counted<ElementSource>(memory, std::move(host), options.interleave,
+                                                     ElementSource::Give::kElements, int64_t{0})
+                             .take())));
+  *out = std::move(dataset);
+  return kOk;
+}
+
+Status Dataset::create_from_callback(Memory& memory, int32_t num_replicas, HostSource::Fn fn, void* user_data,
+                                     HostSource::Release release, const DatasetOptions& options,
+                                     Ref<Dataset>* out) {
+  Ref<HostSource> host =
+      make_counted<HostSource>(memory, fn, nullptr, std::span<const char* const>(), user_data);
+  DIST_TRY(create_from_host(memory, num_replicas, host, options, out));
+  host->own(release);
+  return kOk;
+}
+
+Status Dataset::create_from_files(Memory& memory, int32_t num_replicas, std::span<const char* const> names,
+                                  HostSource::FileFn fn, void* user_data, HostSource::Release release,
+                                  const DatasetOptions& options, Ref<Dataset>* out) {
+  if (names.empty()) return invalid_argument("n is 0: a dataset is made of one file or more");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file has a name", i);
+  }
+  Ref<HostSource> host = make_counted<HostSource>(memory, nullptr, fn, names, user_data);
+  DIST_TRY(create_from_host(memory, num_replicas, host, options, out));
+  host->own(release);
+  return kOk;
+}
+
+Status Dataset::create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
+                                     DatasetMaker& maker, const DatasetOptions& options, Ref<Dataset>* out) {
+  DIST_TRY(check_function_options(options, may_replicate));
+  const int32_t pipelines = options.replication_mode == DIST_INPUT_PER_REPLICA ? num_replicas : 1;
+  std::pmr::vector<Ref<Dataset>> made(static_cast<std::size_t>(pipelines), &memory);
+  for (int32_t id = 0; id < pipelines; ++id) {
+    Ref<Dataset>& one = made[static_cast<std::size_t>(id)];
+    DIST_TRY(maker.make({pipelines, id, num_replicas}, &one));
+    if (one->is_of_function()) {
+      return invalid_argument(
+          "the function made a dataset of another function: it makes one of tensors, of a callback "
+          "or of files");
+    }
+  }
+  Ref<Dataset> dataset = make_counted<Dataset>(memory, num_replicas, options);
+  dataset->of_function_ = true;
+  DIST_TRY(dataset->set_source(Ref<Source>::adopt(
+      make_counted<FunctionSource>(memory, std::span<const Ref<Dataset>>(made), num_replicas).take())));
   *out = std::move(dataset);
   return kOk;
 }
@@ -68,6 +169,33 @@ Status Dataset::check_process() const noexcept {
   return failed_precondition(
       "this process was forked from the one that made the dataset, whose threads it has not: "
       "make a strategy and a dataset here");
+}
+
+bool Dataset::has_static_shapes() const noexcept {
+  if (of_function_) return static_cast<const FunctionSource&>(*source_).has_static_shapes();
+  if (options_.static_shapes != 0) return options_.static_shapes > 0;
+  if (sizes_) return false;
+  return options_.global_batch_size != 0 ? options_.drop_remainder != 0 : of_rows_;
+}
+
+Status Dataset::make_pass_for_one(Ref<Pass>* out) {
+  Division division;
+  DIST_TRY(divide(options_, 1, sizes_, source_->facts(), &division));
+  return source_->make_pass(recipe(division), out);
+}
+
+Status Dataset::make_pass_of(int32_t worker, Source& source, Ref<Pass>* out) {
+  DatasetOptions options = options_;
+  options.worker_index = worker;
+  Division division;
+  DIST_TRY(divide(options, num_replicas_, sizes_, source.facts(), &division));
+  return source.make_pass(recipe(division), out);
+}
+
+void Dataset::continue_after(uint64_t number) noexcept {
+  uint64_t next = passes_.load(std::memory_order_relaxed);
+  while (next <= number && !passes_.compare_exchange_weak(next, number + 1, std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace dist

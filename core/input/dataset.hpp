@@ -11,16 +11,30 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/status.hpp"
+#include "core/input/element_source.hpp"
 #include "core/input/source.hpp"
 
 namespace dist {
 
-struct DatasetOptions {
-  int32_t drop_remainder = 0;
-  int64_t global_batch_size = 0;
-  int32_t shuffle = 0;
-  int32_t prefetch = 0;  // 0: one batch; < 0: none
-  uint64_t seed = 0;
+// The part of the input that a function makes a dataset for.
+struct InputContext {
+  int32_t num_input_pipelines = 1;
+  int32_t input_pipeline_id = 0;
+  int32_t num_replicas_in_sync = 1;
+};
+
+// What one replica gets of a global batch.
+Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept;
+
+class Dataset;
+
+// The host's function that makes datasets.
+class DatasetMaker {
+ public:
+  virtual Status make(const InputContext& context, Ref<Dataset>* out) = 0;
+
+ protected:
+  ~DatasetMaker() = default;
 };
 
 class Dataset final : public Counted {
@@ -29,29 +43,61 @@ class Dataset final : public Counted {
                                     std::span<const dist_tensor> tensors, const DatasetOptions& options,
                                     Ref<Dataset>* out);
   // Where it fails, `release` is not called.
-  static Status create_from_callback(Memory& memory, int32_t num_replicas, CallbackSource::Fn fn,
-                                     void* user_data, CallbackSource::Release release,
-                                     const DatasetOptions& options, Ref<Dataset>* out);
+  static Status create_from_callback(Memory& memory, int32_t num_replicas, HostSource::Fn fn, void* user_data,
+                                     HostSource::Release release, const DatasetOptions& options,
+                                     Ref<Dataset>* out);
+  static Status create_from_files(Memory& memory, int32_t num_replicas, std::span<const char* const> names,
+                                  HostSource::FileFn fn, void* user_data, HostSource::Release release,
+                                  const DatasetOptions& options, Ref<Dataset>* out);
+  // `may_replicate`: the strategy can have a pipeline for each replica.
+  static Status create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
+                                     DatasetMaker& maker, const DatasetOptions& options, Ref<Dataset>* out);
   // Ends the owner's reference; iterators have their own. In a forked child nothing is done: the threads that
   // might hold a lock are gone.
   static void close(Dataset* dataset) noexcept;
 
-  Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options) noexcept;
+  Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options);
 
   // FAILED_PRECONDITION in a child of the process that made the dataset.
   Status check_process() const noexcept;
   bool forked() const noexcept { return fork_guard_.forked(); }
 
-  // For iterators.
-  Ref<Pass> make_pass() { return source_->make_pass(options_); }
+  const DatasetOptions& options() const noexcept { return options_; }
+  const Division& division() const noexcept { return division_; }
+  Source& source() const noexcept { return *source_; }
+  int32_t num_replicas() const noexcept { return num_replicas_; }
+  bool is_of_function() const noexcept { return of_function_; }
+  // Whether all batches have one shape, so that none can be empty.
+  bool has_static_shapes() const noexcept;
+
+  Status make_pass(Ref<Pass>* out) { return source_->make_pass(recipe(division_), out); }
+  // Its batches whole, as for one replica.
+  Status make_pass_for_one(Ref<Pass>* out);
+  // A pass of another worker of the same dataset, over another source.
+  Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
+
+  // For iterators: which pass is next, and that it is one after `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
+  void continue_after(uint64_t number) noexcept;
   int64_t prefetch() const noexcept { return prefetch_; }
   // Where batches are made ahead; nothing is started before it is used.
   tbb::task_arena& arena() noexcept { return arena_; }
 
  private:
-  BatchOptions options_;
+  static Status create_from_host(Memory& memory, int32_t num_replicas, Ref<HostSource> host,
+                                 const DatasetOptions& options, Ref<Dataset>* out);
+  Status set_source(Ref<Source> source);
+  Recipe recipe(const Division& division) const noexcept {
+    return {division, options_.shuffle != 0, options_.seed};
+  }
+
+  const int32_t num_replicas_;
+  DatasetOptions options_;
+  Ref<Sizes> sizes_;  // options_.batch_sizes
+  Division division_;
   int64_t prefetch_;  // batches
+  bool of_function_ = false;
+  bool of_rows_ = false;
   ForkGuard fork_guard_;
   Ref<Source> source_;
   std::atomic<uint64_t> passes_{0};

@@ -27,14 +27,40 @@ struct Iterator::Ticket {
 
 Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
   DIST_TRY(dataset.check_process());
-  Ref<Pass> pass = dataset.make_pass();
-  Pass& begun = *pass;
+  Ref<Pass> pass;
+  DIST_TRY(dataset.make_pass(&pass));
   Ref<Iterator> iterator =
       make_counted<Iterator>(dataset.memory(), Ref<Dataset>::share(&dataset), std::move(pass));
-  begun.start(dataset.count_pass());
-  iterator->make_ahead(Lock(iterator->mutex_));
+  // Last: what fails uses up no number.
+  iterator->begin(dataset.count_pass());
   *out = std::move(iterator);
   return kOk;
+}
+
+Status Iterator::create_at(Dataset& dataset, const Position& position, Ref<Iterator>* out) {
+  DIST_TRY(dataset.check_process());
+  if (position.pass < 0) {
+    return invalid_argument("the position's pass is %lld; passes are numbered from 0",
+                            static_cast<long long>(position.pass));
+  }
+  const auto number = static_cast<uint64_t>(position.pass);
+  Ref<Pass> pass;
+  DIST_TRY(dataset.make_pass(&pass));
+  pass->start(number);
+  DIST_TRY(pass->seek(position));
+  Ref<Iterator> iterator =
+      make_counted<Iterator>(dataset.memory(), Ref<Dataset>::share(&dataset), std::move(pass));
+  dataset.continue_after(number);
+  iterator->begin(number);
+  *out = std::move(iterator);
+  return kOk;
+}
+
+void Iterator::begin(uint64_t number) {
+  pass_->start(number);
+  position_ = pass_->position();
+  position_.pass = static_cast<int64_t>(number);
+  make_ahead(Lock(mutex_));
 }
 
 void Iterator::close(Iterator* iterator) noexcept {
@@ -66,9 +92,19 @@ Status Iterator::next(ValueRef* out) {
     }
   }
   if (ready_.empty()) return fail(end_);
-  *out = std::move(ready_.front());
+  *out = std::move(ready_.front().batch);
+  const int64_t pass = position_.pass;
+  position_ = ready_.front().after;
+  position_.pass = pass;
   ready_.pop_front();
   make_ahead(lock);
+  return kOk;
+}
+
+Status Iterator::position(Position* out) {
+  DIST_TRY(dataset_->check_process());
+  const Lock lock(mutex_);
+  *out = position_;
   return kOk;
 }
 
@@ -111,10 +147,11 @@ void Iterator::run_task(Ticket& ticket) noexcept {
 // Makes a batch without the lock: its caller is the only maker.
 void Iterator::make_batch(Lock& lock) {
   lock.unlock();
-  ValueRef batch;
+  Made made;
   Status status;
   try {
-    status = pass_->next_batch(&batch);
+    status = pass_->next_batch(&made.batch);
+    made.after = pass_->position();
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   } catch (const std::exception& error) {
@@ -125,7 +162,7 @@ void Iterator::make_batch(Lock& lock) {
   lock.lock();
   if (status.ok()) {
     try {
-      ready_.push_back(std::move(batch));
+      ready_.push_back(std::move(made));
       return;
     } catch (const std::bad_alloc&) {
       status = out_of_memory();

@@ -21,8 +21,9 @@ namespace dist {
 
 class Iterator final : public Counted {
  public:
-  // Begins the dataset's next pass.
+  // Begins the dataset's next pass, or continues one at a position.
   static Status create(Dataset& dataset, Ref<Iterator>* out);
+  static Status create_at(Dataset& dataset, const Position& position, Ref<Iterator>* out);
   // Ends the owner's reference, and waits for a batch that is being made. In a forked child nothing is done.
   static void close(Iterator* iterator) noexcept;
 
@@ -30,12 +31,20 @@ class Iterator final : public Counted {
 
   // The next batch. After a failure, OUT_OF_RANGE among them, the same one again.
   Status next(ValueRef* out);
+  // Where the next batch begins.
+  Status position(Position* out);
+  const Dataset& dataset() const noexcept { return *dataset_; }
 
  private:
   struct Ticket;
+  struct Made {
+    ValueRef batch;
+    Position after;
+  };
   using Lock = std::unique_lock<std::mutex>;
 
   ~Iterator() override;
+  void begin(uint64_t number);
   void make_ahead(const Lock&) noexcept;
   bool stop_task(const Lock&) noexcept;
   void make_batch(Lock& lock);
@@ -46,7 +55,8 @@ class Iterator final : public Counted {
   Ref<Pass> pass_;                        // the maker's; NULL when it is over
   std::mutex mutex_;                      // holds what follows
   std::condition_variable made_;
-  std::pmr::deque<ValueRef> ready_;
+  std::pmr::deque<Made> ready_;
+  Position position_;   // after the last batch that was given out
   bool ahead_ = false;  // a task makes the next batch, now or later
   bool closing_ = false;
   ErrorRecord end_;  // why there are no more batches than ready_, where its code is not OK

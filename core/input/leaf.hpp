@@ -5,36 +5,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/input/partial_batch.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {
 
-// A per-replica value of R tensors (one replica: a tensor) for `rows` rows of `row`'s dtype and shape. What
-// is in them is not set yet; row.data and row.strides do not matter.
-Status allocate_leaf(Memory& memory, int32_t num_replicas, int64_t rows, const dist_tensor& row,
-                     ValueRef* out);
+// Which rows of a batch each replica gets; one replica's own where there is one. Not all need be given away.
+using Parts = std::span<const Part>;
 
-// allocate_leaf(), then write(data, first, count) for each replica that has rows: its rows are first ..
-// first+count-1.
+// A per-replica value of R tensors (one replica: a tensor) of `row`'s dtype and shape, as many rows each as
+// its part has. What is in them is not set yet; row.data and row.strides do not matter.
+Status allocate_leaf(Memory& memory, Parts parts, const dist_tensor& row, ValueRef* out);
+
+// The components together: one replica's is given as it is.
+Status join_parts(Memory& memory, std::span<const ValueRef> components, ValueRef* out);
+
+// allocate_leaf(), then write(data, part) for each replica that has rows.
 template <class Write>
-Status make_leaf(Memory& memory, int32_t num_replicas, int64_t rows, const dist_tensor& row,
-                 const Write& write, ValueRef* out) {
+Status make_leaf(Memory& memory, Parts parts, const dist_tensor& row, const Write& write, ValueRef* out) {
   ValueRef leaf;
-  DIST_TRY(allocate_leaf(memory, num_replicas, rows, row, &leaf));
-  int64_t first = 0;
-  const auto write_part = [&](const Value& part) {
-    const dist_tensor tensor = part.tensor();
-    const int64_t count = tensor.shape[0];
-    if (count != 0) write(static_cast<std::byte*>(tensor.data), first, count);
-    first += count;
-  };
-  if (leaf->kind() == DIST_VALUE_TENSOR) {
-    write_part(*leaf);
-  } else {
-    for (const ValueRef& part : leaf->items()) write_part(*part);
+  DIST_TRY(allocate_leaf(memory, parts, row, &leaf));
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    if (parts[r].count == 0) continue;
+    const Value& part = parts.size() == 1 ? *leaf : *leaf->items()[r];
+    write(static_cast<std::byte*>(part.tensor().data), parts[r]);
   }
   *out = std::move(leaf);
   return kOk;

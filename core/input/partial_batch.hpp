@@ -14,11 +14,19 @@ struct Part {
 
 // Pieces of ceil(elements / replicas), in order: the last replicas may get fewer, or none. A partial batch is
 // split by its own size, so that its work is spread too (10 elements in batches of 8 over 2: 4 4, then 1 1).
-constexpr Part part_of(int64_t elements, int32_t replicas, int32_t replica) noexcept {
+constexpr Part part_of(int64_t elements, int64_t replicas, int64_t replica) noexcept {
   const int64_t piece = elements / replicas + (elements % replicas != 0 ? 1 : 0);
   // A replica past the end is told by division: multiplying could overflow.
   const int64_t first = piece == 0 || replica > elements / piece ? elements : piece * replica;
   return {first, std::min(piece, elements - first)};
+}
+
+// Where global batches are cut to sizes that add up over several workers: the size of a worker's piece
+// `index` (0, 1, 2, ... without end). There are `pieces` of a batch, of all workers together, and `offset` is
+// how many belong to the workers before this one. Sizes differ by 1 at most; which ones are larger turns from
+// worker to worker, so that each step adds up to the batch and each worker gets as much.
+constexpr int64_t piece_size(int64_t batch, int64_t pieces, int64_t offset, int64_t index) noexcept {
+  return batch / pieces + ((index % pieces + offset) % pieces < batch % pieces ? 1 : 0);
 }
 
 }  // namespace dist

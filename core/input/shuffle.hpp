@@ -35,6 +35,12 @@ class Shuffle {
   Shuffle(std::pmr::memory_resource& memory, uint64_t seed, uint64_t pass, int64_t n);
   // The next `count` entries of the permutation, at most as many as are left. Valid while the Shuffle is.
   std::span<const int64_t> take(int64_t count) noexcept;
+  // Entry `index` of the permutation; the entries before it are taken too.
+  int64_t at(int64_t index) noexcept {
+    const auto wanted = static_cast<std::size_t>(index);
+    if (wanted >= taken_) take(static_cast<int64_t>(wanted - taken_) + 1);
+    return order_[wanted];
+  }
 
  private:
   CounterRandom random_;

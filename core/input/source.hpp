@@ -3,24 +3,25 @@
 #pragma once
 
 #include <cstdint>
-#include <memory_resource>
-#include <mutex>
-#include <span>
-#include <vector>
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/input/division.hpp"
 #include "core/value/value.hpp"
-
-struct dist_value;  // what a host's source hands over: a Value
 
 namespace dist {
 
-// How batches are made; checked by Dataset.
-struct BatchOptions {
-  int32_t num_replicas = 1;
-  int64_t global_batch_size = 0;  // 0: each element is a batch
-  bool drop_remainder = false;
+// Where a pass is, after some of its batches.
+struct Position {
+  int64_t pass = 0;
+  int64_t elements = 0;  // of the source (of what of it is this worker's), used up
+  int64_t examples = 0;  // of the element after them, where elements are cut into several batches
+  int64_t batches = 0;   // made of them: batches, or where they are cut to sizes, pieces
+};
+
+// How a pass makes batches.
+struct Recipe {
+  Division division;
   bool shuffle = false;
   uint64_t seed = 0;
 };
@@ -28,10 +29,14 @@ struct BatchOptions {
 // One pass over a source. Used from one thread at a time.
 class Pass : public Counted {
  public:
-  // Comes first. Apart from the making, which can fail, so that a failure uses up no number.
+  // Comes first, with the pass's number.
   void start(uint64_t number) noexcept { number_ = number; }
+  // Moves a pass that has begun nothing yet to where another one was.
+  virtual Status seek(const Position& position) = 0;
   // OUT_OF_RANGE where there is none. Not called again after a failure.
   virtual Status next_batch(ValueRef* out) = 0;
+  // Where the next batch begins; the pass's number is the caller's to add.
+  virtual Position position() const noexcept = 0;
 
  protected:
   using Counted::Counted;
@@ -41,53 +46,27 @@ class Pass : public Counted {
   uint64_t number_ = 0;
 };
 
+// What next_batch() gives in the end.
+inline Status pass_is_over() noexcept {
+  return fail(DIST_OUT_OF_RANGE, "the pass over the dataset is over; dist_iterator_create() begins the next");
+}
+
 class Source : public Counted {
  public:
-  virtual Ref<Pass> make_pass(const BatchOptions& options) = 0;
+  virtual SourceFacts facts() const noexcept { return {}; }
+  // INVALID_ARGUMENT where its elements cannot be divided so.
+  virtual Status make_pass(const Recipe& recipe, Ref<Pass>* out) = 0;
+  // The same source with numbers for examples: each is three I64, that differ between examples and are the
+  // same in every pass (file, element, example of the element). An example is an element, or where elements
+  // are `batches`, one of its rows. There are at most `limit` elements (0: all).
+  virtual Status numbered(bool batches, int64_t limit, Ref<Source>* out) = 0;
+  // An element as a model of all, for their structure, dtypes and shapes. *fixed: all have its shapes.
+  virtual Status model(ValueRef* out, bool* fixed) = 0;
+  // "13 rows of 2 tensors in memory".
+  virtual void describe(char* text, std::size_t size) const noexcept = 0;
 
  protected:
   using Counted::Counted;
-};
-
-// Rows of tensors in memory; element i is row i of each.
-class RowSource final : public Source {
- public:
-  explicit RowSource(Memory& memory) noexcept : Source(memory), tensors_(&memory) {}
-  // Copies the tensors.
-  static Status create(Memory& memory, std::span<const dist_tensor> tensors, int64_t global_batch_size,
-                       Ref<RowSource>* out);
-  Ref<Pass> make_pass(const BatchOptions& options) override;
-
-  int64_t rows() const noexcept { return tensors_[0]->tensor().shape[0]; }
-  std::span<const ValueRef> tensors() const noexcept { return tensors_; }
-
- private:
-  std::pmr::vector<ValueRef> tensors_;  // row-major
-};
-
-// Elements that a callback of the host's makes.
-class CallbackSource final : public Source {
- public:
-  using Fn = dist_status (*)(int64_t index, dist_value** out_element, void* user_data);
-  using Release = void (*)(void* user_data);
-
-  // Calls `on_end` in the end, unless it is NULL.
-  CallbackSource(Memory& memory, Fn fn, void* user_data, Release on_end) noexcept
-      : Source(memory), fn_(fn), user_data_(user_data), on_end_(on_end) {}
-  Ref<Pass> make_pass(const BatchOptions& options) override;
-
-  // Element `index`. A failure has the callback's own words where it had some.
-  Status element(int64_t index, ValueRef* out);
-
- private:
-  ~CallbackSource() override {
-    if (on_end_ != nullptr) on_end_(user_data_);
-  }
-
-  std::mutex one_at_a_time_;  // the host is promised that passes do not call it side by side
-  Fn fn_;
-  void* user_data_;
-  Release on_end_;
 };
 
 }  // namespace dist

@@ -6,95 +6,14 @@
 #include <cstring>
 
 #include "core/kernel/convert.hpp"
+#include "core/kernel/narrow.hpp"
+#include "core/kernel/superaccumulator.hpp"
 
 namespace dist {
 namespace {
 
 constexpr uint64_t kNan = 0x7FF8000000000000;
-constexpr uint64_t kInfinity = 0x7FF0000000000000;
 constexpr uint64_t kSign = uint64_t{1} << 63;
-
-// A fixed-point number with a bit for each power of two of any double, and room for 2^30 of the largest.
-// Digits have 32 bits and are kept in 64, so that additions leave the carries for later.
-class Superaccumulator {
- public:
-  void add(double finite) noexcept {
-    const auto bits = std::bit_cast<uint64_t>(finite);
-    const auto field = static_cast<unsigned>(bits >> 52) & 0x7FFu;
-    const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
-    const uint64_t mantissa = field == 0 ? fraction : fraction | uint64_t{1} << 52;
-    const unsigned at = field == 0 ? 0 : field - 1;
-    const unsigned shift = at % 32;
-    const uint64_t low = mantissa << shift;
-    const uint64_t high = shift == 0 ? 0 : mantissa >> (64 - shift);
-    const int64_t sign = (bits & kSign) != 0 ? -1 : 1;
-    int64_t* digit = digits_ + at / 32;
-    digit[0] += sign * static_cast<int64_t>(low & kMask);
-    digit[1] += sign * static_cast<int64_t>(low >> 32);
-    digit[2] += sign * static_cast<int64_t>(high);
-  }
-
-  // The sum as a double, +0 if it is zero. To odd: truncated, the last bit set if that lost anything; so that
-  // rounding the result once more, to fewer bits, is as good as rounding the sum.
-  double round(bool to_odd) noexcept {
-    const uint64_t sign = carry() ? kSign : 0;
-    int top = kDigits - 1;
-    while (top >= 0 && digits_[top] == 0) --top;
-    if (top < 0) return 0;
-    const unsigned leading = 32 * static_cast<unsigned>(top) + std::bit_width(digit(top)) - 1;
-    const unsigned last = leading < 52 ? 0 : leading - 52;  // of the 53 bits that stay, or of a subnormal's
-    uint64_t mantissa = bits_from(last);
-    if (to_odd) {
-      mantissa |= any_below(last) ? 1 : 0;
-    } else if (last > 0 && (bits_from(last - 1) & 1) != 0) {
-      mantissa += any_below(last - 1) ? 1 : mantissa & 1;
-    }
-    // The leading bit, and what rounding up may carry over it, count the exponent up.
-    const uint64_t magnitude = (uint64_t{last} << 52) + mantissa;
-    return std::bit_cast<double>(sign | (magnitude < kInfinity ? magnitude : kInfinity - (to_odd ? 1 : 0)));
-  }
-
- private:
-  static constexpr int kDigits = 68;
-  static constexpr int64_t kMask = 0xFFFFFFFF;
-
-  uint64_t digit(unsigned i) const noexcept { return static_cast<uint64_t>(digits_[i]); }
-
-  // Leaves the magnitude, in digits of 32 bits; true if the sum was negative.
-  bool carry() noexcept {
-    if (spread_carries() == 0) return false;
-    for (int64_t& digit : digits_) digit = -digit;
-    spread_carries();
-    return true;
-  }
-
-  // Returns what is left above: 0 or, of a negative sum, -1.
-  int64_t spread_carries() noexcept {
-    int64_t carry = 0;
-    for (int64_t& digit : digits_) {
-      carry += digit;
-      digit = carry & kMask;
-      carry >>= 32;
-    }
-    return carry;
-  }
-
-  // The 64 bits that begin with bit `at`; every sum ends below the last digits.
-  uint64_t bits_from(unsigned at) const noexcept {
-    const unsigned i = at / 32;
-    const unsigned shift = at % 32;
-    const uint64_t low = (digit(i) | digit(i + 1) << 32) >> shift;
-    return shift == 0 ? low : low | digit(i + 2) << (64 - shift);
-  }
-
-  bool any_below(unsigned at) const noexcept {
-    uint64_t any = digit(at / 32) & ((uint64_t{1} << at % 32) - 1);
-    for (unsigned i = 0; i < at / 32; ++i) any |= digit(i);
-    return any != 0;
-  }
-
-  int64_t digits_[kDigits] = {};
-};
 
 // ---- Elements: how one is read, and how a double is written, rounded once. -----------------------
 
@@ -112,26 +31,18 @@ struct Float {
   static Stored write(double value) { return std::bit_cast<Stored>(static_cast<float>(value)); }
 };
 
-// Rounded to odd, for a narrower type after it.
-float f32_to_odd(double value) {
-  const auto nearest = static_cast<float>(value);
-  const auto bits = std::bit_cast<uint32_t>(nearest);
-  if (static_cast<double>(nearest) == value || std::isnan(value) || (bits & 1) != 0) return nearest;
-  return std::bit_cast<float>(std::fabs(nearest) < std::fabs(value) ? bits + 1 : bits - 1);
-}
-
 struct Half {
   using Stored = uint16_t;
   static constexpr bool kToOdd = true;
   static double read(Stored stored) { return f32_from_f16(stored); }
-  static Stored write(double value) { return f16_from_f32(f32_to_odd(value)); }
+  static Stored write(double value) { return f16_from_f64(value); }
 };
 
 struct BrainFloat {
   using Stored = uint16_t;
   static constexpr bool kToOdd = true;
   static double read(Stored stored) { return f32_from_bf16(stored); }
-  static Stored write(double value) { return bf16_from_f32(f32_to_odd(value)); }
+  static Stored write(double value) { return bf16_from_f64(value); }
 };
 
 // ---- The kernel ----------------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which replica this thread runs now: what tells the two contexts apart.
+// What this thread is in now: a replica's function, a merge function, a strategy's scope. It is what tells
+// the two contexts apart.
 #pragma once
+
+#include <cstdint>
 
 #include "core/base/status.hpp"
 
@@ -9,14 +12,31 @@ namespace dist {
 class Replica;
 
 struct Current {
-  Replica* replica = nullptr;  // NULL: the cross-replica context
+  Replica* replica = nullptr;  // NULL: no replica's function
   bool merging = false;        // inside a merge function: cross-replica again, on replica 0's thread
+  // The strategy whose scope the thread is in, by entering it or by choice; NULL: none. Never a default one,
+  // whose scope is no different from being outside.
+  const void* scope = nullptr;
+  const void* chosen = nullptr;  // what `scope` is where none is entered
+  int32_t entered = 0;           // how often `scope` is
+  int32_t default_entered = 0;   // scopes of default strategies, all of them outside that of `scope`
 };
 
 Current& current() noexcept;
 
-// OK outside replica functions and inside merge functions. `call` is the function's name, `instead` what to
-// call.
-Status check_cross_replica_context(const char* call, const char* instead) noexcept;
+// For as long as it lives the thread is in something else, with no scope entered; then where it was.
+class Within {
+ public:
+  Within(Replica* replica, bool merging) noexcept : here_(current()), before_(here_) {
+    here_ = Current{replica, merging, nullptr, nullptr, 0, 0};
+  }
+  ~Within() { here_ = before_; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  Current& here_;  // of the one thread that this lives on: asked for once
+  const Current before_;
+};
 
 }  // namespace dist

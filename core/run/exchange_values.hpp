@@ -10,7 +10,8 @@
 namespace dist {
 
 // `call` says which collective (all_reduce or all_gather) and how; its tensors are the value's leaves. Of a
-// distributed value or a variable the replica gives its own component.
+// distributed value or a variable the replica gives its own component. Indexed slices are reduced by joining
+// all replicas' rows and indices in the order of ids.
 Status exchange_values(Replica& replica, const Caller& caller, Call call, Value& value, ValueRef* out);
 
 }  // namespace dist

@@ -13,17 +13,16 @@ namespace {
 // its thread in the function must not leave them waiting.
 class Merging {
  public:
-  Merging(Replica& replica, MergeSlot& slot) noexcept : replica_(replica), slot_(slot) {
+  Merging(Replica& replica, MergeSlot& slot) noexcept
+      : replica_(replica), slot_(slot), within_(&replica, true) {
     slot_.status = DIST_FAILED_PRECONDITION;
     slot_.error = ErrorRecord{};
     slot_.error.code = slot_.status;
     copy_text(slot_.error.message, "the merge function's thread ended inside it");
     slot_.meeting = replica.group().meeting(replica.id());
-    current().merging = true;
     replica_.set_merging(true);
   }
   ~Merging() {
-    current().merging = false;
     replica_.set_merging(false);
     replica_.group().finish_without_waiting(replica_.id());
   }
@@ -33,6 +32,7 @@ class Merging {
  private:
   Replica& replica_;
   MergeSlot& slot_;
+  const Within within_;
 };
 
 // The arguments of all replicas as one list, merged item by item.
@@ -53,8 +53,9 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
   const uint64_t before = failures_on_this_thread();
   ValueRef args;
   DIST_TRY(merge_arguments(replica, memory, &args));
-  if (args->kind() != DIST_VALUE_LIST) {
-    // The same list object on every replica merges to itself; anything else was checked to be a list.
+  if (!args->is_sequence()) {
+    // The same list object on every replica merges to itself; anything else was checked to be a list or
+    // tuple.
     return fail(DIST_INTERNAL, "merged arguments are no list");
   }
   Value* result = nullptr;
@@ -85,8 +86,8 @@ Status lead(Replica& replica, Memory& memory, const MergeFunction& function, Mer
 
 Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& function, Value* args,
                       const char* tag, int64_t timeout_ns, ValueRef* out) {
-  if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
-    return invalid_argument("args is %s; merge_call takes a list of arguments, or NULL",
+  if (args != nullptr && !args->is_sequence()) {
+    return invalid_argument("args is %s; merge_call takes a list or tuple of arguments, or NULL",
                             Value::kind_name(args->kind()));
   }
   Group& group = replica.group();

@@ -10,15 +10,6 @@ Current& current() noexcept {
   return here;
 }
 
-Status check_cross_replica_context(const char* call, const char* instead) noexcept {
-  const Current& here = current();
-  if (here.replica == nullptr || here.merging) return kOk;
-  return failed_precondition(
-      "%s() belongs to the cross-replica context, and this thread is inside replica %d's function: "
-      "%s",
-      call, here.replica->id(), instead);
-}
-
 Status Replica::not_now(const char* call) const noexcept {
   if (!inside_) {
     return failed_precondition(

@@ -1,32 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run/replica_assign.hpp"
 
-namespace dist {
+#include "core/cross_device/assign.hpp"
+#include "core/run/merge_call.hpp"
+#include "core/run/replica_pool.hpp"
+#include "core/value/slices.hpp"
 
-Status replica_assign(Replica& replica, const Caller& caller, Variable& variable, int32_t how,
-                      const dist_tensor& value) {
-  DIST_TRY(variable.check_assign(how, value, "value"));
-  if (replica.id() >= variable.num_replicas()) {
+namespace dist {
+namespace {
+
+// Every strategy may read a variable of a strategy with one replica; several replicas would write to its one
+// copy at the same time.
+Status check_use(const Replica& replica, const Variable& variable, bool writes) noexcept {
+  if (&variable.memory() == &replica.pool().memory()) return kOk;
+  if (variable.plain() && (!writes || replica.num_replicas() == 1)) return kOk;
+  return failed_precondition(
+      "variable \"%s\" belongs to another strategy, and strategies do not mix: inside replica %d's run use "
+      "variables "
+      "that were made with its strategy",
+      variable.name(), replica.id());
+}
+
+// Whether an assignment stays with the replica that makes it: it has a copy to itself, or nobody else is
+// there.
+Status find_own(const Replica& replica, const Variable& variable, bool* out_own) noexcept {
+  DIST_TRY(check_use(replica, variable, true));
+  const bool none = variable.aggregation() == DIST_AGGREGATION_NONE;
+  if (none && variable.central()) {
     return invalid_argument(
-        "variable %s has %d copies, and this is replica %d: it belongs to another strategy", variable.name(),
-        variable.num_replicas(), replica.id());
+        "variable \"%s\" has one copy for all replicas and aggregation NONE: nothing says how what the "
+        "replicas give "
+        "becomes one value; make it with SUM, MEAN or ONLY_FIRST_REPLICA",
+        variable.name());
   }
-  if (variable.aggregation() == DIST_AGGREGATION_NONE) {
+  *out_own = none || variable.sync_on_read() || replica.num_replicas() == 1;
+  return kOk;
+}
+
+using Apply = Status (*)(const CrossReplica& context, Variable& variable, int32_t how, Value& merged);
+
+struct Meeting {
+  const CrossReplica& context;
+  Variable& variable;
+  int32_t how;
+  Apply apply;
+};
+
+dist_status apply_merged(Value& args, Value**, void* context) {
+  const auto& meeting = *static_cast<const Meeting*>(context);
+  return meeting.apply(meeting.context, meeting.variable, meeting.how, *args.items()[0]).code();
+}
+
+// A report names the variable, where the host gave no tag.
+Caller named(Caller caller, const Variable& variable) noexcept {
+  if (caller.tag == nullptr) caller.tag = variable.name();
+  return caller;
+}
+
+// All replicas meet, and one of them applies what all of them give. The variable and what is done to it are
+// the function's identity, so that it is seen where they differ.
+Status meet(Replica& replica, const Caller& caller, Meeting meeting, int32_t what, Value& value) {
+  static_assert(sizeof(Variable) > 64);
+  const void* const identity = reinterpret_cast<const char*>(&meeting.variable) + what;
+  Value* const items[] = {&value};
+  ValueRef args;
+  DIST_TRY(Value::create(*meeting.context.memory, DIST_VALUE_LIST, items, &args));
+  ValueRef nothing;
+  return merge_call(replica, *meeting.context.memory, {apply_merged, &meeting, identity}, args.get(),
+                    named(caller, meeting.variable).tag, caller.timeout_ns, &nothing);
+}
+
+constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
+
+}  // namespace
+
+Status replica_assign(Replica& replica, const CrossReplica& context, const Caller& caller, Variable& variable,
+                      int32_t how, const dist_tensor& value) {
+  bool own = false;
+  DIST_TRY(find_own(replica, variable, &own));
+  DIST_TRY(variable.check_assign(how, value, "value"));
+  if (own) {
     variable.assign(how, replica.id(), value);
     return kOk;
+  }
+  if (variable.central()) {
+    ValueRef wrapped;
+    DIST_TRY(Value::wrap_tensor(*context.memory, value, nullptr, nullptr, &wrapped));
+    return meet(replica, caller, {context, variable, how, merged_assign}, how, *wrapped);
   }
   // Reduced beside the copy, which an addition still needs, and dense, whatever the value's strides.
   ValueRef reduced;
   DIST_TRY(Value::copy_tensor(variable.memory(), value, &reduced));
   const dist_tensor dense = reduced->tensor();
   dist_tensor result = dense;
+  const Caller all = named(caller, variable);
   switch (variable.aggregation()) {
-    case DIST_AGGREGATION_SUM: DIST_TRY(all_reduce(caller, DIST_REDUCE_SUM, &dense, &result, 1)); break;
-    case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(caller, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
-    default: DIST_TRY(broadcast(caller, 0, &dense, &result, 1)); break;
+    case DIST_AGGREGATION_SUM: DIST_TRY(all_reduce(all, DIST_REDUCE_SUM, &dense, &result, 1)); break;
+    case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
+    default: DIST_TRY(broadcast(all, 0, &dense, &result, 1)); break;
   }
   variable.assign(how, replica.id(), result);
   return kOk;
+}
+
+Status replica_assign_value(Replica& replica, const CrossReplica& context, const Caller& caller,
+                            Variable& variable, int32_t how, Value& value) {
+  bool own = false;
+  DIST_TRY(find_own(replica, variable, &own));
+  ValueRef given;
+  DIST_TRY(component_of(*context.memory, &value, replica.id(), &given));
+  if (!given->has_tensor()) {
+    return invalid_argument("value: %s cannot be assigned to variable \"%s\"; give a tensor",
+                            Value::kind_name(given->kind()), variable.name());
+  }
+  if (given->variable() != nullptr) DIST_TRY(check_use(replica, *given->variable(), false));
+  const dist_tensor tensor =
+      given->variable() != nullptr ? given->variable()->component(replica.id()) : given->tensor();
+  DIST_TRY(variable.check_assign(how, tensor, "value"));
+  if (!own) return meet(replica, caller, {context, variable, how, merged_assign}, how, *given);
+  variable.assign(how, replica.id(), tensor);
+  return kOk;
+}
+
+Status replica_scatter(Replica& replica, const CrossReplica& context, const Caller& caller,
+                       Variable& variable, int32_t how, Value& slices) {
+  DIST_TRY(check_use(replica, variable, true));
+  DIST_TRY(check_scatter(variable, how));
+  ValueRef given;
+  DIST_TRY(component_of(*context.memory, &slices, replica.id(), &given));
+  Slices rows;
+  DIST_TRY(Slices::of(variable, how, *given, &rows));
+  const bool own =
+      replica.num_replicas() == 1 || (variable.mirrored() && variable.aggregation() == DIST_AGGREGATION_NONE);
+  if (!own) return meet(replica, caller, {context, variable, how, merged_scatter}, kScatter + how, *given);
+  rows.apply(how, variable, replica.id());
+  return kOk;
+}
+
+Status replica_read(const Replica& replica, Variable& variable, ValueRef* out) {
+  DIST_TRY(check_use(replica, variable, false));
+  return Value::copy_tensor(replica.pool().memory(), variable.component(replica.id()), out);
 }
 
 }  // namespace dist

@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assignment to a variable inside replicas, by the variable's aggregation.
+// Variables inside replicas: assigned, scattered to and read, by the variable's synchronization and
+// aggregation.
 #pragma once
 
+#include <cstdint>
+
 #include "core/base/status.hpp"
+#include "core/cross_device/cross_replica.hpp"
 #include "core/run/replica.hpp"
+#include "core/value/value.hpp"
 #include "core/value/variable.hpp"
 
 namespace dist {
 
-Status replica_assign(Replica& replica, const Caller& caller, Variable& variable, int32_t how,
-                      const dist_tensor& value);
+// What each replica gives is its own part, even where all give the same memory.
+Status replica_assign(Replica& replica, const CrossReplica& context, const Caller& caller, Variable& variable,
+                      int32_t how, const dist_tensor& value);
+
+// As TensorFlow has it: where all replicas give one object it is no part of a sum.
+Status replica_assign_value(Replica& replica, const CrossReplica& context, const Caller& caller,
+                            Variable& variable, int32_t how, Value& value);
+
+Status replica_scatter(Replica& replica, const CrossReplica& context, const Caller& caller,
+                       Variable& variable, int32_t how, Value& slices);
+
+// This replica's copy, as a new tensor.
+Status replica_read(const Replica& replica, Variable& variable, ValueRef* out);
 
 }  // namespace dist

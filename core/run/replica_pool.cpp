@@ -10,6 +10,7 @@
 
 #include "core/base/os/cpus.hpp"
 #include "core/run/current.hpp"
+#include "core/run/inner_pool.hpp"
 
 namespace dist {
 namespace {
@@ -24,8 +25,7 @@ constexpr int64_t kComingGraceNs = 2'000'000;
 class ReplicaPool::Turn {
  public:
   Turn(ReplicaPool& pool, Seat& seat) noexcept
-      : pool_(pool), seat_(seat), failures_(failures_on_this_thread()) {
-    current().replica = &seat.replica;
+      : pool_(pool), seat_(seat), failures_(failures_on_this_thread()), within_(&seat.replica, false) {
     seat.replica.begin();
   }
   ~Turn() {
@@ -38,7 +38,6 @@ class ReplicaPool::Turn {
   }
   void conclude(Status status) noexcept {
     concluded_ = true;
-    current().replica = nullptr;
     pool_.conclude(seat_, status, failures_);
   }
   Turn(const Turn&) = delete;
@@ -47,7 +46,8 @@ class ReplicaPool::Turn {
  private:
   ReplicaPool& pool_;
   Seat& seat_;
-  uint64_t failures_;
+  const uint64_t failures_;
+  const Within within_;
   bool concluded_ = false;
 };
 
@@ -71,6 +71,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
 }
 
 ReplicaPool::~ReplicaPool() {
+  InnerPool::destroy(inner_.load(std::memory_order_acquire));
   stopping_ = true;
   started_.publish(run_ + 1, group_.policy());
   for (int i = 0; i < made_; ++i) {
@@ -198,7 +199,37 @@ bool ReplicaPool::all_finished() const noexcept {
 bool ReplicaPool::idle() noexcept {
   if (!lock_.try_lock()) return false;
   const RunLockHolder holder(lock_);
-  return idle_locked();
+  InnerPool* const inner = inner_.load(std::memory_order_acquire);
+  return idle_locked() && (inner == nullptr || inner->pool().idle());
+}
+
+// Called by replica 0 in its merge function only, so nobody makes one at the same time.
+Status ReplicaPool::inner(ReplicaPool** out) {
+  InnerPool* made = inner_.load(std::memory_order_acquire);
+  if (made == nullptr) {
+    if (options_.threads == DIST_THREADS_HOST && options_.num_replicas > 1) {
+      return failed_precondition(
+          "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
+          "DIST_THREADS_HOST has none");
+    }
+    DIST_TRY(beside(DIST_THREADS_CALLER, &made));
+    inner_.store(made, std::memory_order_release);
+  }
+  *out = &made->pool();
+  return kOk;
+}
+
+Status ReplicaPool::beside(int threads, InnerPool** out) const {
+  Options options = options_;
+  options.threads = threads;
+  return InnerPool::create(memory_, group_.policy(), host_, options, out);
+}
+
+void ReplicaPool::cancel() noexcept {
+  group_.cancel();
+  subgroups_.cancel();
+  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
+    inner->pool().cancel();
 }
 
 bool ReplicaPool::idle_locked() const noexcept {

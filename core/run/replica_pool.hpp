@@ -6,6 +6,7 @@
 // body and publishes the number as finished.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/base/memory.hpp"
@@ -18,6 +19,8 @@
 #include "dist/types.h"
 
 namespace dist {
+
+class InnerPool;
 
 // What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit).
 struct Body {
@@ -48,6 +51,7 @@ class ReplicaPool {
     Arena* helpers;  // of asynchronous collectives; NULL: the replicas' threads alone do them
     FlightRecorder* recorder;
     void* owner;  // the strategy, which lies above
+    bool alone;   // there is one replica by kind, and what it reduces or gathers is given back as it is
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -59,6 +63,7 @@ class ReplicaPool {
 
   Status start() noexcept;
   void* owner() const noexcept { return options_.owner; }
+  bool alone() const noexcept { return options_.alone; }
   MergeSlot& merge_slot() noexcept { return merge_slot_; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
@@ -71,11 +76,14 @@ class ReplicaPool {
   bool has_groups() const noexcept { return !subgroups_.empty(); }
   Subgroups& groups() noexcept { return subgroups_; }
 
-  // Any thread: ends the run that is under way.
-  void cancel() noexcept {
-    group_.cancel();
-    subgroups_.cancel();
-  }
+  // The pool for runs that a merge function of this one begins: on its thread, and on as many more as it
+  // takes.
+  Status inner(ReplicaPool** out);
+  // Another pool of the same replicas, on threads as said; the caller's to destroy.
+  Status beside(int threads, InnerPool** out) const;
+
+  // Any thread: ends the run that is under way, and those inside it.
+  void cancel() noexcept;
 
   // False: a run is under way.
   bool idle() noexcept;
@@ -134,9 +142,10 @@ class ReplicaPool {
   const Host host_;
   const Options options_;
   Seat* seats_ = nullptr;
-  int made_ = 0;          // seats constructed
-  RunLock lock_;          // a run; with host threads: its entering and leaving
-  bool overdue_ = false;  // the latest run was left before all were out
+  int made_ = 0;                            // seats constructed
+  RunLock lock_;                            // a run; with host threads: its entering and leaving
+  bool overdue_ = false;                    // the latest run was left before all were out
+  std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
   MergeSlot merge_slot_;
   int cpus_[DIST_MAX_REPLICAS];
   int num_cpus_ = 0;

@@ -56,8 +56,8 @@ class ValuesRun final : public Counted {
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, int64_t timeout_ns, ValueRef* out) {
-  if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
-    return invalid_argument("args is %s; a run takes a list of positional arguments, or NULL",
+  if (args != nullptr && !args->is_sequence()) {
+    return invalid_argument("args is %s; a run takes a list or tuple of positional arguments, or NULL",
                             Value::kind_name(args->kind()));
   }
   if (kwargs != nullptr && kwargs->kind() != DIST_VALUE_DICT) {

@@ -40,7 +40,7 @@ void write_width(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const int usable = usable_cpus(origin.allowed_cpus, origin.cpu_quota);
   out.add("replicas: %d, ", strategy.num_replicas());
-  if (origin.kind != DIST_STRATEGY_MIRRORED) {
+  if (has_one_replica(origin.kind)) {
     out.put("since a one-device or default strategy has one\n");
   } else if (origin.num_replicas != 0) {
     out.put("as asked\n");
@@ -60,6 +60,20 @@ void write_width(Strategy& strategy, TextOut& out) {
     out.put(". A new strategy would follow");
   }
   out.put("\n");
+}
+
+void write_devices(Strategy& strategy, TextOut& out) {
+  const auto workers = strategy.devices().workers();
+  out.put("devices: ");
+  if (workers.empty()) {
+    out.put("none, as the default strategy names none\n");
+    return;
+  }
+  const auto first = strategy.devices().parameters();
+  out.add("replica 0 is %s", workers[0].c_str());
+  for (std::size_t r = 1; r < workers.size(); ++r) out.add(", %zu %s", r, workers[r].c_str());
+  if (strategy.kind() == DIST_STRATEGY_CENTRAL_STORAGE) out.add("; variables are on %s", first[0].c_str());
+  out.put(". Names of places: all of them are this host's memory\n");
 }
 
 void write_threads(Strategy& strategy, TextOut& out) {
@@ -178,6 +192,7 @@ void write_groups(Strategy& strategy, TextOut& out) {
 
 void explain(Strategy& strategy, TextOut& out) {
   write_width(strategy, out);
+  write_devices(strategy, out);
   write_threads(strategy, out);
   write_waiting(strategy, out);
   write_algorithms(strategy, out);

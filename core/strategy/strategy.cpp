@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "core/base/os/barrier.hpp"
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
-#include "core/run/current.hpp"
+#include "core/strategy/scope.hpp"
 
 namespace dist {
 
@@ -22,20 +23,39 @@ struct Strategy::Plan {
 
 namespace {
 
+// As many devices as replicas, where there are any.
+Status check_num_devices(const StrategyOptions& options) noexcept {
+  const std::size_t n = options.devices.size();
+  if (n == 0) return kOk;
+  if (n > DIST_MAX_REPLICAS) {
+    return invalid_argument("num_devices is %zu: a strategy has 1 to %d replicas", n, DIST_MAX_REPLICAS);
+  }
+  if (has_one_replica(options.kind) && n > 1) {
+    return invalid_argument("num_devices is %zu, but the one-device strategy has one", n);
+  }
+  if (options.num_replicas != 0 && static_cast<std::size_t>(options.num_replicas) != n) {
+    return invalid_argument("num_replicas is %d and num_devices %zu: give one of them, or equal ones",
+                            options.num_replicas, n);
+  }
+  return kOk;
+}
+
 Status check(const StrategyOptions& options) noexcept {
-  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_DEFAULT) {
-    return invalid_argument("kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE or DEFAULT", options.kind);
+  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_CENTRAL_STORAGE) {
+    return invalid_argument("kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT or CENTRAL_STORAGE",
+                            options.kind);
   }
   if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
     return invalid_argument("num_replicas is %d: use 1 to %d, or 0 for as many as there are usable CPUs",
                             options.num_replicas, DIST_MAX_REPLICAS);
   }
-  if (options.kind != DIST_STRATEGY_MIRRORED && options.num_replicas > 1) {
+  if (has_one_replica(options.kind) && options.num_replicas > 1) {
     return invalid_argument(
         "num_replicas is %d, but the one-device and default strategies have one replica: use "
-        "DIST_STRATEGY_MIRRORED",
+        "DIST_STRATEGY_MIRRORED or CENTRAL_STORAGE",
         options.num_replicas);
   }
+  DIST_TRY(check_num_devices(options));
   if (options.threads < DIST_THREADS_CALLER || options.threads > DIST_THREADS_HOST) {
     return invalid_argument("threads is %d: use DIST_THREADS_CALLER, LIBRARY or HOST", options.threads);
   }
@@ -45,21 +65,34 @@ Status check(const StrategyOptions& options) noexcept {
   if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
     return invalid_argument("allocator: alloc and free come together, or neither");
   }
-  return kOk;
+  return check(options.communication);
+}
+
+int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
+  if (has_one_replica(options.kind)) return 1;
+  if (!options.devices.empty()) return static_cast<int>(options.devices.size());
+  return options.num_replicas != 0 ? options.num_replicas : std::min<int>(usable_cpus, DIST_MAX_REPLICAS);
+}
+
+// The longest wait for a peer: of the communication's options where they have one.
+int64_t timeout_of(const StrategyOptions& options) noexcept {
+  const Communication& communication = options.communication;
+  if (communication.has_timeout) return communication.timeout_ns > 0 ? communication.timeout_ns : -1;
+  return options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
 }
 
 }  // namespace
 
-Status Strategy::create(const StrategyOptions& options, Strategy** out) {
-  DIST_TRY(check(options));
+Status Strategy::create(const StrategyOptions& given, Strategy** out) {
+  DIST_TRY(check(given));
+  StrategyOptions options = given;
   Plan plan;
   plan.origin = {options.num_replicas, options.kind,   options.threads,
                  options.placement,    allowed_cpus(), cgroup_cpu_quota("")};
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
-  plan.num_replicas = options.kind != DIST_STRATEGY_MIRRORED ? 1
-                      : options.num_replicas != 0            ? options.num_replicas
-                                                  : std::min<int>(plan.usable_cpus, DIST_MAX_REPLICAS);
-  plan.timeout_ns = options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
+  plan.num_replicas = num_replicas_of(options, plan.usable_cpus);
+  if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
+  plan.timeout_ns = timeout_of(options);
   plan.policy.crowded = plan.num_replicas > plan.usable_cpus;
   plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
   plan.policy.asymmetric = enable_asymmetric_barriers();
@@ -67,10 +100,15 @@ Status Strategy::create(const StrategyOptions& options, Strategy** out) {
   auto memory = Ref<Memory>::adopt(Memory::create(options.allocator));
   if (!memory) return out_of_memory();
   Memory& place = *memory;
+  HostLayout layout(place);
+  if (options.functions.given) DIST_TRY(layout.ask(given.functions, plan.num_replicas, &options));
+  plan.origin.kind = options.kind;
+  Devices devices(place);
+  DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
   void* block = place.allocate(sizeof(Strategy), alignof(Strategy));
   Strategy* strategy;
   try {
-    strategy = new (block) Strategy(memory, options, plan);
+    strategy = new (block) Strategy(memory, options, plan, std::move(devices));
   } catch (...) {
     place.deallocate(block, sizeof(Strategy), alignof(Strategy));
     throw;
@@ -84,24 +122,29 @@ Status Strategy::create(const StrategyOptions& options, Strategy** out) {
   return kOk;
 }
 
-Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan)
+Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan, Devices devices)
     : memory_(std::move(memory)),
       origin_(plan.origin),
       timeout_ns_(plan.timeout_ns),
+      devices_(std::move(devices)),
+      communication_(options.communication),
+      cross_device_(Ref<CrossDevice>::share(options.cross_device)),
       wait_graph_(*memory_, plan.num_replicas),
       group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_}),
       arena_(*memory_, plan.usable_cpus),
       progress_(*memory_, plan.usable_cpus),
       recorder_(*memory_, plan.num_replicas),
+      variables_(*memory_),
       pool_(*memory_, group_, wait_graph_, options.host,
             {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
              last_level_cache_bytes(), options.threads == DIST_THREADS_HOST ? nullptr : &progress_,
-             &recorder_, this}) {}
+             &recorder_, this, has_one_replica(options.kind)}) {}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
+  DIST_TRY(check_no_scope(*strategy));
   if (!strategy->pool_.idle()) {
     return failed_precondition(
         "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
@@ -128,8 +171,7 @@ Status Strategy::in_forked_child() const noexcept {
 
 Status Strategy::check_cross_replica(const char* call) const noexcept {
   DIST_TRY(check_process());
-  return check_cross_replica_context(call,
-                                     "call it outside dist_run(), or inside dist_merge_call()'s function");
+  return check_cross_replica_context(*this, call);
 }
 
 }  // namespace dist

@@ -2,15 +2,22 @@
 // Strategy: the replicas of one program, their group, their threads and the memory that all of it lives in.
 #pragma once
 
+#include <span>
+
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/cross_device/arena.hpp"
+#include "core/cross_device/communication.hpp"
+#include "core/cross_device/cross_device.hpp"
 #include "core/cross_device/cross_replica.hpp"
 #include "core/run/replica_pool.hpp"
+#include "core/strategy/devices.hpp"
+#include "core/strategy/host_strategy.hpp"
 #include "core/trace/recorder.hpp"
+#include "core/value/variable_registry.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -23,7 +30,17 @@ struct StrategyOptions {
   int64_t timeout_ns = 0;  // 0: kDefaultTimeoutNs; < 0: none
   dist_allocator allocator{};
   Host host;
+  std::span<const char* const> devices;  // in replica order; none: CPU:0 ...
+  const char* parameter_device = nullptr;
+  Communication communication;
+  CrossDevice* cross_device = nullptr;  // NULL: the default
+  HostStrategy functions;               // of the host's own strategy
 };
+
+// The one-device and default strategies.
+constexpr bool has_one_replica(int32_t kind) noexcept {
+  return kind == DIST_STRATEGY_ONE_DEVICE || kind == DIST_STRATEGY_DEFAULT;
+}
 
 inline constexpr int64_t kDefaultTimeoutNs = 600'000'000'000;
 
@@ -43,14 +60,20 @@ class Strategy {
   // Ends the strategy, unless a run is under way.
   static Status destroy(Strategy* strategy) noexcept;
 
-  Memory& memory() noexcept { return *memory_; }
+  Memory& memory() const noexcept { return *memory_; }
+  int32_t kind() const noexcept { return origin_.kind; }
   int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   const StrategyOrigin& origin() const noexcept { return origin_; }
   const FlightRecorder& recorder() const noexcept { return recorder_; }
-  CrossReplica cross_replica() noexcept { return {memory_.get(), num_replicas(), &arena_}; }
+  VariableRegistry& variables() noexcept { return variables_; }
+  const Devices& devices() const noexcept { return devices_; }
+  const Communication& communication() const noexcept { return communication_; }
+  CrossReplica cross_replica() noexcept {
+    return {memory_.get(), num_replicas(), &arena_, kind(), cross_device_.get()};
+  }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
   Status check_process() const noexcept {
@@ -64,19 +87,23 @@ class Strategy {
  private:
   struct Plan;
 
-  Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan);
+  Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan, Devices devices);
   ~Strategy() = default;
   Status in_forked_child() const noexcept;
 
   Ref<Memory> memory_;
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
+  const Devices devices_;
+  const Communication communication_;
+  const Ref<CrossDevice> cross_device_;
   ForkGuard fork_guard_;
   WaitGraph wait_graph_;
   Group group_;
   Arena arena_;     // of functions called from outside
   Arena progress_;  // of asynchronous collectives
   FlightRecorder recorder_;
+  VariableRegistry variables_;
   ReplicaPool pool_;
 };
 

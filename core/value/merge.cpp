@@ -21,7 +21,7 @@ class Merger {
       return kOk;
     }
     DIST_TRY(check_kinds(results, path));
-    if (results[0]->is_list_or_dict()) {
+    if (results[0]->is_nest()) {
       DIST_TRY(check_items(results, path));
       return merge_items(results, path, out);
     }
@@ -29,14 +29,13 @@ class Merger {
   }
 
  private:
-  // One object, or handles to one variable.
+  // One object, handles to one variable, or nothings.
   static bool all_same(Results results) noexcept {
-    for (Value* const value : results) {
-      const bool same_variable = value != nullptr && results[0] != nullptr && value->variable() != nullptr &&
-                                 value->variable() == results[0]->variable();
-      if (value != results[0] && !same_variable) return false;
-    }
-    return true;
+    const Value& first = *results[0];
+    return std::all_of(results.begin(), results.end(), [&first](const Value* value) {
+      const bool same_variable = value->variable() != nullptr && value->variable() == first.variable();
+      return value == &first || same_variable || (value->is_none() && first.is_none());
+    });
   }
 
   static Status differ(Results results, std::size_t replica, const Path& path) noexcept {
@@ -50,22 +49,18 @@ class Merger {
 
   static Status check_kinds(Results results, const Path& path) noexcept {
     for (std::size_t r = 0; r < results.size(); ++r) {
-      if (results[r] == nullptr || results[0] == nullptr) {
-        if (results[r] != results[0]) return differ(results, r, path);
-        continue;
-      }
       if (results[r]->distributed()) {
         return invalid_argument(
             "%s: replica %zu gave %s: a replica gives its own part only, or all give the same object",
             PathText(path).c_str(), r, Value::kind_name(results[r]->kind()));
       }
-      const bool leaves = results[r]->has_tensor() && results[0]->has_tensor();
-      if (!leaves && results[r]->kind() != results[0]->kind()) return differ(results, r, path);
+      const bool nests = results[r]->is_nest() || results[0]->is_nest();
+      if (nests && results[r]->kind() != results[0]->kind()) return differ(results, r, path);
     }
     return kOk;
   }
 
-  // Lists and dictionaries: as many items, under the same keys.
+  // Nests: as many items, under the same keys.
   static Status check_items(Results results, const Path& path) noexcept {
     const Value& first = *results[0];
     for (std::size_t r = 1; r < results.size(); ++r) {
@@ -92,16 +87,13 @@ class Merger {
     std::pmr::vector<Value*> column(results.size(), &memory_);
     std::pmr::vector<ValueRef> merged(n, &memory_);
     std::pmr::vector<Value*> items(n, &memory_);
-    std::pmr::vector<const char*> keys(keyed ? n : 0, &memory_);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t r = 0; r < results.size(); ++r) column[r] = results[r]->items()[i].get();
-      if (keyed) keys[i] = first.key(i);
-      const Path here = keyed ? Path::item(path, keys[i]) : Path::item(path, i);
+      const Path here = keyed ? Path::item(path, first.key(i)) : Path::item(path, i);
       DIST_TRY(merge(column, here, &merged[i]));
       items[i] = merged[i].get();
     }
-    return keyed ? Value::create_dict(memory_, keys, items, out)
-                 : Value::create(memory_, DIST_VALUE_LIST, items, out);
+    return Value::create_like(memory_, first, items, out);
   }
 
   Memory& memory_;
@@ -111,7 +103,17 @@ class Merger {
 }  // namespace
 
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out) {
-  return Merger(memory, true).merge(results, Path{what}, out);
+  if (std::find(results.begin(), results.end(), nullptr) == results.end()) {
+    return Merger(memory, true).merge(results, Path{what}, out);
+  }
+  if (std::all_of(results.begin(), results.end(), [](const Value* value) { return value == nullptr; })) {
+    *out = ValueRef();
+    return kOk;
+  }
+  const ValueRef none = Value::create_none(memory);
+  std::pmr::vector<Value*> given(results.begin(), results.end(), &memory);
+  std::replace(given.begin(), given.end(), static_cast<Value*>(nullptr), none.get());
+  return Merger(memory, true).merge(given, Path{what}, out);
 }
 
 Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out) {
@@ -132,17 +134,13 @@ Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out) {
     *out = items[static_cast<std::size_t>(id)];
     return kOk;
   }
-  const bool keyed = value->kind() == DIST_VALUE_DICT;
   std::pmr::vector<ValueRef> components(items.size(), &memory);
   std::pmr::vector<Value*> pointers(items.size(), &memory);
-  std::pmr::vector<const char*> keys(keyed ? items.size() : 0, &memory);
   for (std::size_t i = 0; i < items.size(); ++i) {
     DIST_TRY(component_of(memory, items[i].get(), id, &components[i]));
     pointers[i] = components[i].get();
-    if (keyed) keys[i] = value->key(i);
   }
-  return keyed ? Value::create_dict(memory, keys, pointers, out)
-               : Value::create(memory, DIST_VALUE_LIST, pointers, out);
+  return Value::create_like(memory, *value, pointers, out);
 }
 
 }  // namespace dist

@@ -80,6 +80,24 @@ Status Value::wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_releas
   return kOk;
 }
 
+ValueRef Value::create_none(Memory& memory) { return make_counted<Value>(memory, DIST_VALUE_NONE); }
+
+ValueRef Value::create_text(Memory& memory, const char* text) {
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_TEXT);
+  const std::size_t bytes = std::strlen(text) + 1;
+  value->block_ = static_cast<std::byte*>(memory.allocate(bytes, kDataAlign));
+  value->block_bytes_ = bytes;
+  std::memcpy(value->block_, text, bytes);
+  return value;
+}
+
+ValueRef Value::wrap_object(Memory& memory, void* object, dist_release_fn release) {
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_OBJECT);
+  value->release_ = release;
+  value->user_data_ = object;
+  return value;
+}
+
 // Takes references to the items, and what follows from them: depth, and whether components are inside.
 Status Value::keep_items(std::span<Value* const> items) {
   items_.reserve(items.size());
@@ -100,10 +118,11 @@ Status Value::keep_items(std::span<Value* const> items) {
     holds_distributed_ = holds_distributed_ || item->holds_distributed_;
     items_.push_back(ValueRef::share(item));
   }
-  if (!distributed()) ++depth;
+  if (is_nest()) ++depth;
   if (depth > kMaxNesting) {
-    return invalid_argument("%s nested %d deep: lists and dictionaries may stand in each other %d deep",
-                            kind_name(kind_), depth, kMaxNesting);
+    return invalid_argument(
+        "%s nested %d deep: lists, tuples and dictionaries may stand in each other %d deep", kind_name(kind_),
+        depth, kMaxNesting);
   }
   holds_distributed_ = holds_distributed_ || distributed();
   depth_ = static_cast<int16_t>(depth);
@@ -144,6 +163,16 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
   return kOk;
 }
 
+Status Value::create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out) {
+  if (like.kind_ != DIST_VALUE_DICT) return create(memory, like.kind_, items, out);
+  // Keys of a dictionary are sorted and different already.
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_DICT);
+  value->keys_ = like.keys_;
+  DIST_TRY(value->keep_items(items));
+  *out = std::move(value);
+  return kOk;
+}
+
 ValueRef Value::of_variable(Variable& variable) {
   ValueRef value = make_counted<Value>(variable.memory(), DIST_VALUE_VARIABLE);
   value->variable_ = Ref<Variable>::share(&variable);
@@ -157,6 +186,14 @@ Value* Value::find(const char* key) const noexcept {
   return items_[static_cast<std::size_t>(at - keys_.begin())].get();
 }
 
+const char* Value::text() const noexcept {
+  return kind_ == DIST_VALUE_TEXT ? reinterpret_cast<const char*>(block_) : nullptr;
+}
+
+Variable* Value::copy_of() const noexcept {
+  return release_ == Variable::release_copy ? static_cast<Variable*>(user_data_) : nullptr;
+}
+
 dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->component(0) : tensor_; }
 
 const char* Value::kind_name(int32_t kind) noexcept {
@@ -167,6 +204,13 @@ const char* Value::kind_name(int32_t kind) noexcept {
     case DIST_VALUE_LIST: return "a list";
     case DIST_VALUE_DICT: return "a dictionary";
     case DIST_VALUE_VARIABLE: return "a variable";
+    case DIST_VALUE_NONE: return "nothing";
+    case DIST_VALUE_TUPLE: return "a tuple";
+    case DIST_VALUE_TEXT: return "a text";
+    case DIST_VALUE_OBJECT: return "an object of the host's";
+    case DIST_VALUE_INDEXED_SLICES: return "indexed slices";
+    case DIST_VALUE_RAGGED: return "a ragged tensor";
+    case DIST_VALUE_SPARSE: return "a sparse tensor";
     default: return "no value";
   }
 }
@@ -178,8 +222,15 @@ void Value::describe(const Value* value, char* text, std::size_t size) noexcept 
     char tensor[160];
     dist::describe(value->tensor(), tensor, sizeof tensor);
     std::snprintf(text, size, "%s %s", kind_name(value->kind_), tensor);
-  } else {
+  } else if (value->is_composite()) {
+    char tensor[160];
+    const std::size_t values = value->kind_ == DIST_VALUE_SPARSE ? 1 : 0;
+    dist::describe(value->items_[values]->tensor(), tensor, sizeof tensor);
+    std::snprintf(text, size, "%s with values %s", kind_name(value->kind_), tensor);
+  } else if (value->is_nest() || value->distributed()) {
     std::snprintf(text, size, "%s of %zu", kind_name(value->kind_), value->items_.size());
+  } else {
+    std::snprintf(text, size, "%s", kind_name(value->kind_));
   }
 }
 

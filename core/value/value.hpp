@@ -32,11 +32,18 @@ class Value final : public Counted {
   // Borrows tensor.data until release(user_data) (release may be NULL), which is never called on a failure.
   static Status wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_release_fn release,
                             void* user_data, ValueRef* out);
-  // A list, or a per-replica or mirrored value of items.size() components.
+  // A list or tuple, or a per-replica or mirrored value of items.size() components. Of a composite's kind:
+  // see create_composite() in composite.hpp, which checks the parts.
   static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
   static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                             ValueRef* out);
+  // A nest of the same kind, and with the same keys, as `like`, of other items.
+  static Status create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out);
   static ValueRef of_variable(Variable& variable);
+  static ValueRef create_none(Memory& memory);
+  static ValueRef create_text(Memory& memory, const char* text);
+  // Passes `object` through until release(object) (release may be NULL).
+  static ValueRef wrap_object(Memory& memory, void* object, dist_release_fn release);
 
   int32_t kind() const noexcept { return kind_; }
   // Per-replica or mirrored: one component for each replica.
@@ -45,7 +52,17 @@ class Value final : public Counted {
   }
   // Distributed itself, or somewhere inside.
   bool holds_distributed() const noexcept { return holds_distributed_; }
-  bool is_list_or_dict() const noexcept { return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_DICT; }
+  // A list, tuple or dictionary: what merging and taking components look into. All else is a leaf.
+  bool is_nest() const noexcept {
+    return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_TUPLE || kind_ == DIST_VALUE_DICT;
+  }
+  // A list or tuple: what arguments come in.
+  bool is_sequence() const noexcept { return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_TUPLE; }
+  // One thing made of several tensors: a leaf, although it has items.
+  bool is_composite() const noexcept {
+    return kind_ == DIST_VALUE_INDEXED_SLICES || kind_ == DIST_VALUE_RAGGED || kind_ == DIST_VALUE_SPARSE;
+  }
+  bool is_none() const noexcept { return kind_ == DIST_VALUE_NONE; }
   // A tensor or variable: what tensor() can be asked of.
   bool has_tensor() const noexcept { return kind_ == DIST_VALUE_TENSOR || kind_ == DIST_VALUE_VARIABLE; }
   std::span<const ValueRef> items() const noexcept { return items_; }
@@ -55,6 +72,11 @@ class Value final : public Counted {
   // Of a tensor: its view; of a variable: the view of replica 0's copy.
   dist_tensor tensor() const noexcept;
   Variable* variable() const noexcept { return variable_.get(); }
+  // Of a tensor that shows a variable's copy (one of local results): the variable. NULL of all else.
+  Variable* copy_of() const noexcept;
+  // NULL of other kinds.
+  const char* text() const noexcept;
+  void* object() const noexcept { return kind_ == DIST_VALUE_OBJECT ? user_data_ : nullptr; }
   int depth() const noexcept { return depth_; }
 
   // "a list", "a per-replica value": for messages.
@@ -79,19 +101,19 @@ class Value final : public Counted {
   std::pmr::vector<std::pmr::string> keys_;  // a dictionary's, sorted, key i of item i
   Ref<Variable> variable_;
   dist_tensor tensor_{};
-  std::byte* block_ = nullptr;  // own elements, then shape and strides
+  std::byte* block_ = nullptr;  // own elements, then shape and strides; or a text
   std::size_t block_bytes_ = 0;
   dist_release_fn release_ = nullptr;
-  void* user_data_ = nullptr;
+  void* user_data_ = nullptr;  // of release_; an object's address
 };
 
 // What replica `id` sees of a value: wherever a distributed value stands, its component `id`; parts without
 // one are the same objects. NULL stays NULL.
 Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
-// The results of R replicas as one value: the same object everywhere stays itself, equal structures merge
-// leaf by leaf, other leaves become per-replica values. One result, or all NULL, is given as it is. `what`
-// begins messages: "result".
+// The results of R replicas as one value: the same object everywhere stays itself (all nothings are one),
+// equal structures merge leaf by leaf, other leaves become per-replica values. One result, or all NULL, is
+// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result".
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out);
 
 // As merge(), but a leaf becomes a per-replica value even where all hold the same object: turns a per-replica

@@ -1,77 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/value/variable.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <cstdio>
 
-#include "core/kernel/fp_environment.hpp"
-#include "core/kernel/reduce.hpp"
+#include "core/kernel/in_place.hpp"
 
 namespace dist {
 namespace {
 
 constexpr std::size_t kCopyAlign = 64;
-constexpr std::size_t kBlockBytes = 4096;
-
-template <class Lane>
-void flip(std::byte* data, std::size_t bytes, Lane sign) noexcept {
-  for (std::size_t at = 0; at < bytes; at += sizeof(Lane)) {
-    Lane lane;
-    std::memcpy(&lane, data + at, sizeof lane);
-    lane = static_cast<Lane>(lane ^ sign);
-    std::memcpy(data + at, &lane, sizeof lane);
-  }
-}
-
-template <class Lane>
-void complement(std::byte* data, std::size_t bytes) noexcept {
-  for (std::size_t at = 0; at < bytes; at += sizeof(Lane)) {
-    Lane lane;
-    std::memcpy(&lane, data + at, sizeof lane);
-    lane = static_cast<Lane>(Lane{0} - lane);
-    std::memcpy(data + at, &lane, sizeof lane);
-  }
-}
-
-// a - b is a + (-b) to the bit, so that the kernels need no subtraction.
-void negate(dist_dtype dtype, std::byte* data, std::size_t bytes) noexcept {
-  if (dtype == DIST_COMPLEX64) return flip<uint32_t>(data, bytes, 0x80000000u);  // two f32 each
-  if (dtype_is_floating(dtype)) {
-    switch (dtype_size(dtype)) {
-      case 2: return flip<uint16_t>(data, bytes, 0x8000u);
-      case 4: return flip<uint32_t>(data, bytes, 0x80000000u);
-      default: return flip<uint64_t>(data, bytes, uint64_t{1} << 63);
-    }
-  }
-  switch (dtype_size(dtype)) {
-    case 1: return complement<uint8_t>(data, bytes);
-    case 2: return complement<uint16_t>(data, bytes);
-    case 4: return complement<uint32_t>(data, bytes);
-    default: return complement<uint64_t>(data, bytes);
-  }
-}
-
-// copy[i] += value[i] or copy[i] -= value[i], both without gaps.
-void accumulate(dist_dtype dtype, bool subtract, std::byte* copy, const std::byte* value,
-                std::size_t bytes) noexcept {
-  const FpEnvironment environment;
-  const ReduceKernel kernel = reduce_kernel(dtype, DIST_REDUCE_SUM);
-  alignas(kCopyAlign) std::byte negated[kBlockBytes];
-  const std::size_t step = subtract ? kBlockBytes : std::max<std::size_t>(bytes, 1);
-  for (std::size_t at = 0; at < bytes; at += step) {
-    const std::size_t block = std::min(step, bytes - at);
-    const std::byte* source = value + at;
-    if (subtract) {
-      std::memcpy(negated, source, block);
-      negate(dtype, negated, block);
-      source = negated;
-    }
-    const std::byte* const sources[] = {copy + at, source};
-    std::byte* const destination[] = {copy + at};
-    kernel({sources, destination, 2, 1, block / dtype_size(dtype), 1.0, false});
-  }
-}
-
 // Calls rows(part of copy, part of value) for the longest parts that both have without gaps.
 template <class Rows>
 void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows& rows) {
@@ -91,51 +28,112 @@ void for_each_row(const dist_tensor& copy, const dist_tensor& value, const Rows&
   }
 }
 
+// The mode that a mirrored strategy chooses for AUTO; the others have nothing to choose.
+int32_t resolved(const VariableHome& home, int32_t synchronization) noexcept {
+  const bool chooses =
+      home.strategy_kind == DIST_STRATEGY_MIRRORED && synchronization == DIST_SYNCHRONIZATION_AUTO;
+  return chooses ? static_cast<int32_t>(DIST_SYNCHRONIZATION_ON_WRITE) : synchronization;
+}
+
+bool is_trainable(const VariableOptions& options) noexcept {
+  return options.trainable != 0 ? options.trainable > 0
+                                : options.synchronization != DIST_SYNCHRONIZATION_ON_READ;
+}
+
+Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
+  if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
+      options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
+    return invalid_argument("variable \"%s\": synchronization %d is none of DIST_SYNCHRONIZATION_...", name,
+                            options.synchronization);
+  }
+  if (options.aggregation < DIST_AGGREGATION_NONE ||
+      options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
+    return invalid_argument("variable \"%s\": aggregation %d is none of DIST_AGGREGATION_...", name,
+                            options.aggregation);
+  }
+  if (options.trainable < -1 || options.trainable > 1) {
+    return invalid_argument("variable \"%s\": trainable is %d; use 1 (yes), -1 (no) or 0 (the default)", name,
+                            options.trainable);
+  }
+  if (home.strategy_kind != DIST_STRATEGY_MIRRORED) return kOk;
+  if (options.synchronization == DIST_SYNCHRONIZATION_NONE) {
+    return invalid_argument(
+        "variable \"%s\": synchronization NONE is not for a mirrored strategy, whose copies are one "
+        "variable; use "
+        "ON_WRITE, ON_READ, or AUTO",
+        name);
+  }
+  if (options.aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(dtype)) {
+    return invalid_argument(
+        "variable \"%s\": MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
+        name, dtype_name(dtype), dtype_name(dtype));
+  }
+  return kOk;
+}
+
 }  // namespace
 
-Variable::Variable(Memory& memory, const char* name, int32_t aggregation, const dist_tensor& initial,
-                   const TensorSize& size)
+Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
+                   const dist_tensor& initial, const TensorSize& size)
     : Counted(memory),
-      name_(name, &memory),
-      aggregation_(aggregation),
+      home_(home),
+      synchronization_(resolved(home, options.synchronization)),
+      aggregation_(options.aggregation),
+      trainable_(is_trainable(options)),
       dtype_(initial.dtype),
       size_(size),
       shape_(initial.shape, initial.shape + initial.ndim, &memory),
+      names_(&memory),
       copies_(&memory) {
   size_.contiguous = true;
+  names_.emplace_back(options.name);
 }
 
 Variable::~Variable() {
   for (std::byte* copy : copies_) memory().free(copy, size_.bytes, kCopyAlign);
 }
 
-Status Variable::create(Memory& memory, int32_t num_replicas, const dist_tensor& initial, int32_t aggregation,
-                        const char* name, Ref<Variable>* out) {
-  if (name == nullptr) name = "Variable";
+Status Variable::create(Memory& memory, const VariableHome& home, const VariableOptions& options,
+                        const dist_tensor& initial, Ref<Variable>* out) {
+  VariableOptions named = options;
+  if (named.name == nullptr) named.name = "Variable";
   TensorSize size;
   DIST_TRY(check_tensor(initial, "initial", &size));
-  if (aggregation < DIST_AGGREGATION_NONE || aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
-    return invalid_argument("variable \"%s\": aggregation %d is none of DIST_AGGREGATION_...", name,
-                            aggregation);
-  }
-  if (aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(initial.dtype)) {
-    return invalid_argument(
-        "variable \"%s\": MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
-        name, dtype_name(initial.dtype), dtype_name(initial.dtype));
-  }
-  Ref<Variable> variable = make_counted<Variable>(memory, name, aggregation, initial, size);
-  variable->copies_.reserve(static_cast<std::size_t>(num_replicas));
-  for (int32_t replica = 0; replica < num_replicas; ++replica) {
-    variable->copies_.push_back(static_cast<std::byte*>(memory.allocate(size.bytes, kCopyAlign)));
-    copy_elements(initial, variable->component(replica));
-  }
+  DIST_TRY(check(home, named, named.name, initial.dtype));
+  Ref<Variable> variable = make_counted<Variable>(memory, home, named, initial, size);
+  variable->make_copies(initial, variable->mirrored() ? home.num_replicas : 1);
   *out = std::move(variable);
   return kOk;
 }
 
+void Variable::make_copies(const dist_tensor& initial, int32_t count) {
+  copies_.reserve(static_cast<std::size_t>(count));
+  names_.reserve(static_cast<std::size_t>(count));
+  for (int32_t copy = 0; copy < count; ++copy) {
+    if (copy > 0) {
+      char suffix[32];
+      std::snprintf(suffix, sizeof suffix, "/replica_%d", copy);
+      names_.emplace_back(names_[0]).append(suffix);
+    }
+    copies_.push_back(static_cast<std::byte*>(memory().allocate(size_.bytes, kCopyAlign)));
+    copy_elements(initial, component(copy));
+  }
+}
+
+bool Variable::made_with(const VariableOptions& options) const noexcept {
+  return resolved(home_, options.synchronization) == synchronization_ &&
+         options.aggregation == aggregation_ && is_trainable(options) == trainable_;
+}
+
+const char* Variable::class_name() const noexcept {
+  if (sync_on_read()) return "SyncOnReadVariable";
+  if (mirrored()) return "MirroredVariable";
+  return central() ? "AggregatingVariable" : "Variable";
+}
+
 dist_tensor Variable::component(int32_t replica) const noexcept {
-  return {copies_[static_cast<std::size_t>(replica)], dtype_, static_cast<int32_t>(shape_.size()),
-          shape_.data(), nullptr};
+  const std::size_t copy = mirrored() ? static_cast<std::size_t>(replica) : 0;
+  return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
 }
 
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {
@@ -164,12 +162,11 @@ void Variable::assign(int32_t how, int32_t replica, const dist_tensor& value) no
     if (value.data != copy.data) copy_elements(value, copy);
     return;
   }
-  const bool subtract = how == DIST_ASSIGN_SUB;
+  const InPlace op = how == DIST_ASSIGN_SUB ? InPlace::kSubtract : InPlace::kAdd;
   const auto rows = [&](const dist_tensor& to, const dist_tensor& from) {
-    std::size_t bytes = dtype_size(dtype_);
-    for (int32_t i = 0; i < to.ndim; ++i) bytes *= static_cast<std::size_t>(to.shape[i]);
-    accumulate(dtype_, subtract, static_cast<std::byte*>(to.data), static_cast<const std::byte*>(from.data),
-               bytes);
+    std::size_t count = 1;
+    for (int32_t i = 0; i < to.ndim; ++i) count *= static_cast<std::size_t>(to.shape[i]);
+    in_place(op, dtype_, static_cast<std::byte*>(to.data), static_cast<const std::byte*>(from.data), count);
   };
   if (value.strides == nullptr) {
     rows(copy, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: tensors that outlive runs, one copy for each replica. Who may write when is the caller's affair;
-// a Variable only holds the copies and knows how an assignment changes one.
+// Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
+// all. Who may write when is the caller's affair; a Variable only holds the copies and knows how an
+// assignment changes one.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +16,59 @@
 
 namespace dist {
 
+class VariableRegistry;
+
+struct VariableOptions {
+  int32_t synchronization = DIST_SYNCHRONIZATION_AUTO;
+  int32_t aggregation = DIST_AGGREGATION_NONE;
+  int32_t trainable = 0;       // 1: yes; -1: no; 0: unless it is synchronized on reading
+  const char* name = nullptr;  // "Variable"
+};
+
+// What the strategy that makes a variable is.
+struct VariableHome {
+  int32_t strategy_kind;
+  int32_t num_replicas;
+};
+
 class Variable final : public Counted {
  public:
-  // R copies of `initial`. NULL is the name "Variable".
-  static Status create(Memory& memory, int32_t num_replicas, const dist_tensor& initial, int32_t aggregation,
-                       const char* name, Ref<Variable>* out);
+  // All copies are `initial`.
+  static Status create(Memory& memory, const VariableHome& home, const VariableOptions& options,
+                       const dist_tensor& initial, Ref<Variable>* out);
 
-  const char* name() const noexcept { return name_.c_str(); }
+  const char* name() const noexcept { return names_[0].c_str(); }
+  // "w", "w/replica_1" ...
+  const char* copy_name(int32_t copy) const noexcept {
+    return names_[static_cast<std::size_t>(copy)].c_str();
+  }
+  int32_t synchronization() const noexcept { return synchronization_; }
   int32_t aggregation() const noexcept { return aggregation_; }
-  int32_t num_replicas() const noexcept { return static_cast<int32_t>(copies_.size()); }
+  bool trainable() const noexcept { return trainable_; }
+  // Whether `options` would make a variable like this one; names aside.
+  bool made_with(const VariableOptions& options) const noexcept;
+  // Of the strategy that it was made by.
+  int32_t strategy_kind() const noexcept { return home_.strategy_kind; }
+  int32_t num_replicas() const noexcept { return home_.num_replicas; }
+  int32_t num_copies() const noexcept { return static_cast<int32_t>(copies_.size()); }
+
+  // TensorFlow's four classes of variables: MirroredVariable, SyncOnReadVariable, AggregatingVariable
+  // (central storage), Variable (one-device and default strategies).
+  const char* class_name() const noexcept;
+  bool mirrored() const noexcept { return home_.strategy_kind == DIST_STRATEGY_MIRRORED; }
+  // The other strategies keep synchronization as a word only.
+  bool sync_on_read() const noexcept {
+    return mirrored() && synchronization_ == DIST_SYNCHRONIZATION_ON_READ;
+  }
+  bool central() const noexcept { return home_.strategy_kind == DIST_STRATEGY_CENTRAL_STORAGE; }
+  // Of a strategy that has one replica only: any other strategy may use it too.
+  bool plain() const noexcept { return !mirrored() && !central(); }
+
   dist_dtype dtype() const noexcept { return dtype_; }
   int64_t elements() const noexcept { return size_.elements; }
   std::size_t bytes() const noexcept { return size_.bytes; }  // of one copy
 
-  // A view of one copy, row-major; 0 <= replica < num_replicas().
+  // A view of what `replica` has, row-major: its own copy, or the one that all share.
   dist_tensor component(int32_t replica) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
@@ -39,20 +79,32 @@ class Variable final : public Counted {
   // overlaps it in no other way. Allocates nothing.
   void assign(int32_t how, int32_t replica, const dist_tensor& value) noexcept;
 
+  // What release callbacks of values that show a copy do: Value::copy_of() knows such values by it.
+  static void release_copy(void* variable) noexcept { static_cast<Variable*>(variable)->release(); }
+
+  // Where the strategy owns it: made inside replicas, found again by its name.
+  VariableRegistry* registry() const noexcept { return registry_; }
+  void set_registry(VariableRegistry* registry) noexcept { registry_ = registry; }
+
  private:
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
 
-  Variable(Memory& memory, const char* name, int32_t aggregation, const dist_tensor& initial,
-           const TensorSize& size);
+  Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
+           const dist_tensor& initial, const TensorSize& size);
   ~Variable() override;
+  void make_copies(const dist_tensor& initial, int32_t count);
 
-  std::pmr::string name_;
-  int32_t aggregation_;
+  const VariableHome home_;
+  const int32_t synchronization_;
+  const int32_t aggregation_;
+  const bool trainable_;
   dist_dtype dtype_;
   TensorSize size_;
   std::pmr::vector<int64_t> shape_;
+  std::pmr::vector<std::pmr::string> names_;  // of the copies
   std::pmr::vector<std::byte*> copies_;  // one allocation each, 64-byte aligned: replicas share no cache line
+  VariableRegistry* registry_ = nullptr;
 };
 
 }  // namespace dist

@@ -8,6 +8,9 @@
  *    4  Running replicas              9  From outside: reduce, update
  *    5  Inside a replica: who am I   10  Datasets
  *                                    11  Looking inside
+ *                                    12  Metrics and losses
+ *                                    13  Scopes
+ *                                    14  Checkpoints
  *
  * ---- 1. A program ----------------------------------------------------------------------------------
  *
@@ -68,6 +71,14 @@ typedef struct dist_variable dist_variable;
 typedef struct dist_dataset dist_dataset;
 /** One pass over a dataset. */
 typedef struct dist_iterator dist_iterator;
+/** Who reduces, broadcasts and gathers values from outside runs, and how. Immutable, counted. */
+typedef struct dist_cross_device dist_cross_device;
+/** What describes a cluster of processes. */
+typedef struct dist_cluster_resolver dist_cluster_resolver;
+/** A number that is gathered over the updates of all replicas, step after step. */
+typedef struct dist_metric dist_metric;
+/** A file of tensors, open for reading. */
+typedef struct dist_checkpoint dist_checkpoint;
 
 /* ==== 2. Version, errors ============================================================================ */
 
@@ -165,6 +176,182 @@ DIST_API dist_status dist_fail(dist_status status, const char *message);
 
 /* ==== 3. Strategies ================================================================================= */
 
+/* How a program asks its collectives to be done (TensorFlow: CommunicationOptions, CollectiveHints). */
+typedef struct dist_communication_options {
+  uint32_t struct_size;
+  int32_t implementation; /* DIST_COMMUNICATION_... */
+  int64_t bytes_per_pack; /* a planned list is cut into packs of about this size; 0: not given */
+  int64_t timeout_ns;  /* longest wait for a peer; < 0: no limit; 0: not given, unless has_timeout says so */
+  int32_t has_timeout; /* 1: timeout_ns is given even where it is 0, which is no limit too */
+  int32_t reserved;    /* 0 */
+} dist_communication_options;
+#define DIST_COMMUNICATION_OPTIONS_INIT \
+  { sizeof(dist_communication_options), 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_communication_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_communication_options_init(dist_communication_options *options,
+                                              uint32_t struct_size_bytes);
+
+/**
+ * One set of options overridden by another: what `over` gives (an implementation that is not AUTO, a size of packs, a
+ * timeout), else what `base` does. A collective's own options override its strategy's by this rule. `over` may be NULL:
+ * a checked copy of `base`.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing. out_options, whose struct_size is set, may be base or over.
+ * Errors   INVALID_ARGUMENT  base or out_options is NULL, an unknown implementation, a negative bytes_per_pack.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_communication_options *base,
+                                                                     const dist_communication_options *over,
+                                                                     dist_communication_options *out_options);
+
+/**
+ * Writes the options as TensorFlow prints them, "Options(bytes_per_pack=0,timeout_seconds=None,
+ * implementation=CommunicationImplementation.AUTO)", as text with an end mark, cut to `size_bytes`.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   As dist_communication_options_merge(); also size_bytes = 0.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_communication_options_describe(
+    const dist_communication_options *options, char *out_text, size_t size_bytes);
+
+/* The host's own functions for dist_cross_device_options. Each gets n tensors and writes those that libdist has made. */
+typedef struct dist_cross_device_functions {
+  uint32_t struct_size;
+  int32_t reserved; /* 0 */
+  /* out = components[0] op ... op components[n-1]; out has the shape, and the dtype that MEAN gives */
+  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
+                        void *user_data);
+  /* copies[r] = value, for each of n; NULL: all replicas share the value, which does not change */
+  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
+  /* out = the components one after another along axis >= 0; NULL: libdist's */
+  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
+                        void *user_data);
+} dist_cross_device_functions;
+#define DIST_CROSS_DEVICE_FUNCTIONS_INIT \
+  { sizeof(dist_cross_device_functions), 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_cross_device_functions. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *functions,
+                                               uint32_t struct_size_bytes);
+
+/**
+ * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
+ * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). Called on pieces of a tensor, from several threads at once; it must
+ * not call libdist and must give the same bits wherever a tensor is cut.
+ */
+typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
+
+typedef struct dist_cross_device_options {
+  uint32_t struct_size;
+  int32_t kind;                 /* DIST_CROSS_DEVICE_... */
+  int32_t num_packs;            /* taken, and of no consequence: values from outside runs travel nowhere */
+  int32_t reserved;             /* 0 */
+  const char *reduce_to_device; /* REDUCTION_TO_ONE_DEVICE: a device's name; NULL: any */
+  dist_reduce_fn accumulate;    /* REDUCTION_TO_ONE_DEVICE: instead of +; MEAN divides by n afterwards */
+  void *accumulate_user_data;
+  const dist_cross_device_functions *functions; /* HOST: copied; `reduce` is required */
+  void *functions_user_data;
+  dist_allocator allocator; /* all zero: malloc and free */
+} dist_cross_device_options;
+#define DIST_CROSS_DEVICE_OPTIONS_INIT                                     \
+  {                                                                        \
+    sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } \
+  }
+
+/** As dist_strategy_options_init(), of dist_cross_device_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Makes cross-device operations (TensorFlow: CrossDeviceOps), for a strategy's options or for use without one:
+ * dist_cross_device_reduce() and its like. TensorFlow's kinds are names for what libdist does anyway, to the bit.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_cross_device is the caller's: dist_cross_device_destroy(). user_data is used until it has ended, and the
+ *          strategies that were made with it.
+ * Errors   INVALID_ARGUMENT    NULL, an unknown kind, num_packs < 0, a field that is another kind's, no device's name.
+ *          RESOURCE_EXHAUSTED  no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cross_device_create(const dist_cross_device_options *options,
+                                                             dist_cross_device **out_cross_device);
+
+/**
+ * Ends them for the caller; strategies made with them go on. NULL is fine.
+ *
+ * Context  Any, serialized.
+ * Blocks   Never.
+ * Owns     Takes the object.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void dist_cross_device_destroy(dist_cross_device *cross_device);
+
+/**
+ * A DIST_CROSS_DEVICE_...; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_cross_device_kind(const dist_cross_device *cross_device);
+
+/**
+ * The num_packs that they were made with; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_device);
+
+/**
+ * The full name of the reduce_to_device that they were made with; NULL where there is none, or for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
+
+/*
+ * A strategy of the host's own: these functions take the place of libdist's where they are not NULL. copy_of_replica()
+ * and device_of_replica() are asked once, when the strategy is created, the others whenever values from outside runs are
+ * reduced, broadcast or gathered. What replicas do among themselves, and how the copies of a variable are kept equal,
+ * stays libdist's.
+ */
+typedef struct dist_strategy_functions {
+  uint32_t struct_size;
+  int32_t reserved; /* 0 */
+  /* which copy of a variable a replica has: its own id for all of them, or 0 for all (one shared copy) */
+  int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
+  /* the name of its device; copied */
+  const char *(*device_of_replica)(int32_t replica_id, void *user_data);
+  /* as in dist_cross_device_functions */
+  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
+                        void *user_data);
+  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
+  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
+                        void *user_data);
+} dist_strategy_functions;
+#define DIST_STRATEGY_FUNCTIONS_INIT \
+  { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_strategy_functions. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
+
 typedef struct dist_strategy_options {
   uint32_t struct_size;
   int32_t kind;             /* DIST_STRATEGY_... */
@@ -178,9 +365,16 @@ typedef struct dist_strategy_options {
   void *log_user_data;
   dist_clock_fn clock; /* for deadlines; NULL: the system's steady clock */
   void *clock_user_data;
+  const char *const *devices;   /* names in replica order, "CPU:1" or longer; NULL: CPU:0, CPU:1, ... */
+  size_t num_devices;           /* how many; 0: as if devices were NULL; else the number of replicas */
+  const char *parameter_device; /* central storage: where variables are; NULL: CPU:0 */
+  const dist_communication_options *communication; /* its timeout counts before timeout_ns */
+  dist_cross_device *cross_device;                 /* who reduces values from outside; NULL: DEFAULT */
+  const dist_strategy_functions *functions;        /* of the host's own; copied; kind is then 0 */
+  void *functions_user_data;                       /* used until the strategy has ended */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT \
-  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0 }
+  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
@@ -204,8 +398,9 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  * Context  Any, concurrent.
  * Blocks   Until the threads are made.
  * Owns     The caller owns *out_strategy: dist_strategy_destroy().
- * Errors   INVALID_ARGUMENT    out_strategy is NULL, an option is out of its range, or an option from the
- *                              future is set (struct_size is larger and the rest is not zero).
+ * Errors   INVALID_ARGUMENT    out_strategy is NULL, an option is out of its range, a device has no name, or one that
+ *                              another replica has, or an option from the future is set (struct_size is larger and
+ *                              the rest is not zero).
  *          RESOURCE_EXHAUSTED  no memory, or the system gives no further thread. Nothing is left behind.
  * Since    0.1
  */
@@ -235,6 +430,149 @@ DIST_API dist_status dist_strategy_destroy(dist_strategy *strategy);
 DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /**
+ * How values and variables are placed: a DIST_STRATEGY_...; -1 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_strategy_kind(const dist_strategy *strategy);
+
+/**
+ * The name of a replica's device, in full: "/job:localhost/replica:0/task:0/device:CPU:1". It is a name for the place
+ * of a replica, whatever its type says: what runs is a host thread, and all memory is the host's.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_name is the strategy's.
+ * Errors   INVALID_ARGUMENT     NULL, or replica_id is not in 0 .. R-1.
+ *          FAILED_PRECONDITION  the default strategy, which names no devices.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_device(const dist_strategy *strategy, int32_t replica_id,
+                                                         const char **out_name);
+
+/**
+ * As dist_strategy_device(), of the devices that variables are on: one for central storage, else the replicas'.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_name is the strategy's.
+ * Errors   INVALID_ARGUMENT     NULL, or index is not below dist_strategy_properties.num_parameter_devices.
+ *          FAILED_PRECONDITION  the default strategy.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_parameter_device(const dist_strategy *strategy,
+                                                                   int32_t index, const char **out_name);
+
+/**
+ * Writes a device's name in full, as dist_strategy_device() gives it; what `name` leaves out is as in CPU:0.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, no device's name, a device of another process, or size_bytes is too small.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_canonical_device(const char *name, char *out_name,
+                                                          size_t size_bytes);
+
+/** What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended); flags are 0 or 1. */
+typedef struct dist_strategy_properties {
+  uint32_t struct_size;
+  int32_t kind; /* DIST_STRATEGY_... */
+  int32_t num_replicas;
+  int32_t num_parameter_devices;
+  int32_t num_workers;           /* processes: 1 */
+  int32_t in_multi_worker_mode;  /* more than one process */
+  int32_t require_static_shapes; /* 0: batches and gathered values may differ in size */
+  int32_t use_merge_call;        /* 1: replicas may call dist_merge_call() */
+  int32_t between_graph;         /* variables are kept away from the replicas: central storage */
+  int32_t should_init;           /* this process initializes variables */
+  int32_t should_checkpoint;     /* this process writes checkpoints */
+  int32_t should_save_summary;   /* this process writes summaries */
+  int32_t global_batch_size;     /* 1: a batch is for all replicas together, and is divided */
+  int32_t reserved;              /* 0 */
+} dist_strategy_properties;
+#define DIST_STRATEGY_PROPERTIES_INIT \
+  { sizeof(dist_strategy_properties), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * What the strategy is. `out_properties->struct_size` says how much of it to write.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, or struct_size is too small.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *strategy,
+                                                        dist_strategy_properties *out_properties);
+
+/**
+ * What describes the cluster that the strategy is part of: NULL where it is of one process.
+ *
+ * Context  Any, concurrent; also inside a replica.
+ * Blocks   Never.
+ * Owns     *out_resolver is the strategy's.
+ * Errors   INVALID_ARGUMENT  NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_cluster_resolver(const dist_strategy *strategy,
+                                                                   dist_cluster_resolver **out_resolver);
+
+/* ---- Names of what dist/types.h numbers, as TensorFlow has them ---- */
+
+/**
+ * The names of TensorFlow's enumerators: "MEAN", "RING", "ON_READ", "ONLY_FIRST_REPLICA", "PER_WORKER", "AUTO",
+ * "HIERARCHICAL_COPY" ...; NULL for a number that has none. dist_reduce_op_name() also names libdist's further operators.
+ *
+ * Shape    –
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     The text is static.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_reduce_op_name(dist_reduce_op op);
+/** As dist_reduce_op_name(), of DIST_COMMUNICATION_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_communication_name(int32_t implementation);
+/** As dist_reduce_op_name(), of DIST_CROSS_DEVICE_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_cross_device_name(int32_t kind);
+/** As dist_reduce_op_name(), of DIST_SYNCHRONIZATION_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_synchronization_name(int32_t synchronization);
+/** As dist_reduce_op_name(), of DIST_AGGREGATION_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_aggregation_name(int32_t aggregation);
+/** As dist_reduce_op_name(), of DIST_INPUT_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_input_mode_name(int32_t mode);
+/** As dist_reduce_op_name(), of DIST_SHARD_.... Context Any. Blocks never. Since 0.1. */
+DIST_API const char *dist_shard_policy_name(int32_t policy);
+
+/**
+ * The number of such a name, in any case: for settings that are read from a file or a command line.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, or another name; the message says which there are.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_communication_from_name(const char *name,
+                                                                 int32_t *out_implementation);
+/** As dist_communication_from_name(), of DIST_SYNCHRONIZATION_.... Context Any. Blocks never. Since 0.1. */
+DIST_API DIST_NODISCARD dist_status dist_synchronization_from_name(const char *name,
+                                                                   int32_t *out_synchronization);
+/** As dist_communication_from_name(), of DIST_AGGREGATION_.... Context Any. Blocks never. Since 0.1. */
+DIST_API DIST_NODISCARD dist_status dist_aggregation_from_name(const char *name, int32_t *out_aggregation);
+/** As dist_communication_from_name(), of DIST_INPUT_.... Context Any. Blocks never. Since 0.1. */
+DIST_API DIST_NODISCARD dist_status dist_input_mode_from_name(const char *name, int32_t *out_mode);
+/** As dist_communication_from_name(), of DIST_SHARD_.... Context Any. Blocks never. Since 0.1. */
+DIST_API DIST_NODISCARD dist_status dist_shard_policy_from_name(const char *name, int32_t *out_policy);
+
+/**
  * Ends the run that is under way: every replica that waits in a collective, now or later in that run,
  * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens.
  *
@@ -262,12 +600,16 @@ typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
  * If a replica fails, its peers' pending and later collectives return ABORTED at once with its report; the
  * result is the status of the lowest replica whose failure was its own. The next run starts clean.
  *
+ * Inside a merge function of the same strategy the run has replicas of its own, since those of the outer run wait:
+ * the caller's thread is replica 0, the others are threads made at the first such run. Groups are not theirs, and
+ * dist_write_trace() and its like do not show it.
+ *
  * Context  Strategy, concurrent: several callers are served one after another. Not inside a replica.
  * Blocks   Until every replica's function has returned.
  * Owns     Nothing; fn and user_data are used until return.
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL.
- *          FAILED_PRECONDITION  inside a replica function or merge function; the strategy has host threads;
- *                               this is a forked child of the strategy's process.
+ *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope or merge function; the
+ *                               strategy has host threads; this is a forked child of the strategy's process.
  *          any                  what the first failing replica returned.
  * Since    0.1
  */
@@ -277,15 +619,18 @@ typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
   int64_t timeout_ns; /* of the whole run; 0: none */
+  /* TensorFlow's RunOptions, accepted without effect: here every size may differ from run to run. */
+  int32_t enable_dynamic_batch_size; /* 0: the default, on; 1: on; -1: off */
+  int32_t bucketizing_dynamic_shape; /* 0: off, 1: on */
 } dist_run_options;
 #define DIST_RUN_OPTIONS_INIT \
-  { sizeof(dist_run_options), 0, 0 }
+  { sizeof(dist_run_options), 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_run_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
 
 /**
- * A replica function on values. `args` is a list, `kwargs` a dictionary (or NULL); wherever the caller put a
+ * A replica function on values. `args` is a list or tuple, `kwargs` a dictionary (or NULL); wherever the caller put a
  * per-replica or mirrored value, at any depth, this replica finds its own component. Both are borrowed.
  * *out_result is NULL before the call (no result) and is taken over with its reference.
  */
@@ -299,7 +644,8 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  *     *out_result = merge(result[0], ..., result[R-1])
  *
  * Results of the same structure (kind, length, keys) merge leaf by leaf: where all replicas hold the same
- * dist_value, that value as it is; otherwise one per-replica value. One replica: its result as it is.
+ * dist_value, that value as it is; otherwise one per-replica value. Leaves may be of different kinds. All nothings
+ * are one; NULL is nothing where another replica gives a result. One replica: its result as it is.
  *
  * Context  Strategy, as dist_run().
  * Blocks   Until every replica's function has returned, or options->timeout_ns is over. Then replicas in
@@ -309,8 +655,8 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  *          NULL if no replica gave a result. out_result may be NULL: results are dropped. After a deadline fn and
  *          user_data are in use until those still inside are out.
  * Errors   As dist_run(), and
- *          INVALID_ARGUMENT   args is no list or kwargs no dictionary; the results differ in structure (the
- *                             message has the path), or only some replicas gave one.
+ *          INVALID_ARGUMENT   args is no list or tuple, kwargs no dictionary; the results differ in structure (the
+ *                             message has the path).
  *          DEADLINE_EXCEEDED  options->timeout_ns is over; the message names the replicas still inside.
  * Since    0.1
  */
@@ -464,19 +810,13 @@ DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
  * contents of its outputs are unspecified.
  */
 
-/**
- * The host's own operator, for DIST_REDUCE_USER: for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). Called on pieces of
- * a tensor, from several threads at once; it must not call libdist and must give the same bits wherever a tensor is cut.
- */
-typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
-
 typedef struct dist_collective_options {
   uint32_t struct_size;
   int32_t numerics;   /* DIST_NUMERICS_... */
   const char *tag;    /* a name for reports, equal on all members; NULL: none */
   int64_t timeout_ns; /* longest wait for a peer; 0: the strategy's; < 0: no limit */
-  const dist_group
-      *group; /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
+  /* who meets; NULL: all replicas. Below, R is its size; r, p and root are ranks in it */
+  const dist_group *group;
   const double *weights;    /* MEAN: one weight (>= 0) a contribution, given by all members or by none */
   size_t contributions;     /* tensors that this replica adds to each sum; 0, on all members: one */
   dist_reduce_fn reduce_fn; /* DIST_REDUCE_USER's operator; the same on all members */
@@ -484,12 +824,14 @@ typedef struct dist_collective_options {
   const int64_t *splits; /* all_to_all: R sizes along the axis, which `in` is cut into; NULL: equal ones */
   int32_t axis;          /* the dimension that parts are cut from or joined along; < 0 counts from the end */
   int32_t planned;       /* 1: *out_work is a plan, which dist_work_start() begins, any number of times */
-  dist_work *
-      *out_work; /* not NULL: the call returns at once, and the work is under way; see dist_work_wait() */
-  int64_t bytes_per_pack; /* a planned list is cut into packs of about this size; 0: one pack */
+  /* not NULL: the call returns at once, and the work is under way; see dist_work_wait() */
+  dist_work **out_work;
+  int64_t bytes_per_pack; /* about how much a pack of a planned list has; 0: the strategy's, else all */
+  int32_t implementation; /* DIST_COMMUNICATION_...: taken, and of no consequence for the bits */
+  int32_t reserved;       /* 0 */
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_collective_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -713,15 +1055,20 @@ DIST_API DIST_NODISCARD dist_status dist_barrier(dist_replica *replica,
                                                  const dist_collective_options *options);
 
 /**
- * dist_all_reduce() on a nest: every leaf is reduced, and the result has the value's structure.
+ * dist_all_reduce() on a nest: every leaf is reduced, and the result has the value's structure. Indexed slices are
+ * joined instead: the rows and indices of all replicas, one after another, the rows of a MEAN divided by R; an index
+ * that several replicas have comes several times.
  *
- * Shape    A tensor, or lists and dictionaries of tensors, the same structure on all replicas. Of a per-replica or
- *          mirrored value, or a variable, this replica's component is meant.
+ * The one-device and default strategies have nobody to meet: tensors are given back as they are, of whatever dtype.
+ *
+ * Shape    A tensor, or lists, tuples and dictionaries of tensors and indexed slices, the same structure on all
+ *          replicas. Of a per-replica or mirrored value, or a variable, this replica's component is meant.
  * Order    As dist_all_reduce().
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
  * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
- * Errors   As dist_all_reduce(); RESOURCE_EXHAUSTED no memory; INVALID_ARGUMENT also for out_work or contributions.
+ * Errors   As dist_all_reduce(); RESOURCE_EXHAUSTED no memory; INVALID_ARGUMENT also for out_work or contributions,
+ *          and for a leaf that is no tensor; UNIMPLEMENTED for other operators, or weights, on indexed slices.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica, dist_reduce_op op,
@@ -738,7 +1085,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica,
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
  * Owns     value is borrowed. *out_value is the caller's: dist_value_release().
- * Errors   As dist_all_reduce_value().
+ * Errors   As dist_all_reduce_value(); UNIMPLEMENTED for indexed slices.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica, dist_value *value,
@@ -751,8 +1098,8 @@ typedef struct dist_apply_options {
   double learning_rate; /* SGD */
   double momentum;      /* SGD; 0: none, and no states */
   double clip_norm; /* > 0: gradients are scaled down to this global norm where it is larger; 0: no clip */
-  const dist_tensor
-      *states; /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
+  /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
+  const dist_tensor *states;
   size_t num_states;
   dist_apply_fn fn; /* CALLBACK */
   void *user_data;
@@ -898,8 +1245,8 @@ DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
 DIST_API void dist_work_destroy(dist_work *work);
 
 /**
- * Runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is a list whose
- * items are merged as dist_run_values() merges results; borrowed. *out_result as in dist_values_fn.
+ * Runs once, in cross-replica context, on replica 0's thread, while all replicas wait. `args` is the given list or
+ * tuple, whose items are merged as dist_run_values() merges results; borrowed. *out_result as in dist_values_fn.
  */
 typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                                      void *user_data);
@@ -909,12 +1256,13 @@ typedef dist_status (*dist_merge_fn)(dist_strategy *strategy, dist_value *args, 
  *
  *     result = fn(strategy, merge(args[0], ..., args[R-1]));   every replica r:  *out_result = component(result, r)
  *
- * Inside fn the strategy's functions are open (dist_reduce_to(), dist_update(), ...); dist_run() is not.
+ * Inside fn the strategy's functions are open: dist_reduce_to(), dist_update(), dist_run() too. Named arguments are
+ * the entries of a dictionary among args.
  *
  * Context  Replica. Collective: the same fn and tag on all replicas. user_data is replica 0's.
  * Blocks   Until every replica has come (as dist_all_reduce()) and fn has returned.
- * Owns     args (a list, or NULL) is borrowed. *out_result is the caller's (NULL: fn gave none); out_result may
- *          be NULL.
+ * Owns     args (a list, a tuple, or NULL) is borrowed. *out_result is the caller's (NULL: fn gave none); out_result
+ *          may be NULL.
  * Errors   As dist_all_reduce(); and what fn returned, on every replica.
  * Since    0.1
  */
@@ -995,6 +1343,18 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_list(dist_strategy *strate
                                                            size_t n, dist_value **out_value);
 
 /**
+ * As dist_value_create_list(), of the other kind of sequence: replicas that give a list and a tuple do not agree.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Keeps a reference to each item. *out_value is the caller's.
+ * Errors   As dist_value_create_list().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_tuple(dist_strategy *strategy, dist_value *const *items,
+                                                            size_t n, dist_value **out_value);
+
+/**
  * A dictionary of n values; keys are different UTF-8 texts and come back sorted by their bytes.
  *
  * Context  Any, concurrent.
@@ -1008,6 +1368,63 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_dict(dist_strategy *strate
                                                            dist_value **out_value);
 
 /**
+ * Nothing, as a value of its own: as the result of every replica it merges to itself.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_none(dist_strategy *strategy, dist_value **out_value);
+
+/**
+ * A text: passed through runs and merging, never computed with.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Copies the text. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_text(dist_strategy *strategy, const char *text,
+                                                           dist_value **out_value);
+
+/**
+ * A pointer of the host's (not NULL), passed through runs and merging: what libdist has no kind for.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *object stays the caller's until release(object), which is never called on an error; release may be
+ *          NULL. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_wrap_object(dist_strategy *strategy, void *object,
+                                                           dist_release_fn release, dist_value **out_value);
+
+/**
+ * One thing made of several tensors. Runs, merging and local results pass it whole; dist_value_item() gives
+ * its parts:
+ *
+ *     DIST_VALUE_INDEXED_SLICES  values [k, ...], indices [k], dense shape [values.ndim] or a NONE value
+ *     DIST_VALUE_RAGGED          values [k, ...], row splits from the outside in (one or several)
+ *     DIST_VALUE_SPARSE          indices [k, d], values [k], dense shape [d]
+ *
+ * Indices, shapes and splits are I32 or I64.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Keeps a reference to each part. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT    NULL, another kind, or parts that do not fit each other; the message says which.
+ *          RESOURCE_EXHAUSTED  no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, int32_t kind,
+                                                                dist_value *const *parts, size_t n,
+                                                                dist_value **out_value);
+
+/**
  * A variable as a value, to pass it to a run.
  *
  * Context  Any, concurrent.
@@ -1018,6 +1435,38 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_dict(dist_strategy *strate
  */
 DIST_API DIST_NODISCARD dist_status dist_value_create_variable(dist_variable *variable,
                                                                dist_value **out_value);
+
+/** For whom a component is made. */
+typedef struct dist_value_context {
+  int32_t replica_id_in_sync_group;
+  int32_t num_replicas_in_sync;
+} dist_value_context;
+
+/** Makes one replica's component and hands it over; NULL is nothing. *context is there during the call. */
+typedef dist_status (*dist_value_fn)(const dist_value_context *context, dist_value **out_value,
+                                     void *user_data);
+
+/**
+ * A value of what a function makes for each replica (TensorFlow: experimental_distribute_values_from_function).
+ *
+ *     for r in 0 .. R-1, one after another:   value[r] = fn({r, R})
+ *     *out_value = the structure of value[0], with a per-replica value at each leaf
+ *
+ * A leaf is a per-replica value also where all components are the same dist_value. The one-device and default
+ * strategies have nothing to distribute: *out_value is value[0].
+ *
+ * Context  Strategy, concurrent; of the one-device and default strategies also inside a replica. fn is called on this
+ *          thread, in the context that the thread is in.
+ * Blocks   As fn does.
+ * Owns     *out_value is the caller's: dist_value_release(). fn and user_data are used until return.
+ * Errors   INVALID_ARGUMENT     NULL; the components differ in structure (the message has the path).
+ *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ *          any                  what fn returned.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_values_from_function(dist_strategy *strategy, dist_value_fn fn,
+                                                              void *user_data, dist_value **out_value);
 
 /**
  * One more reference; returns its argument. NULL is fine.
@@ -1053,7 +1502,7 @@ DIST_API void dist_value_release(dist_value *value);
 DIST_API int32_t dist_value_kind(const dist_value *value);
 
 /**
- * How many items: components, or list or dictionary entries; 0 for a tensor, a variable, NULL.
+ * How many items: components, entries of a list, tuple or dictionary, parts of a composite; 0 for all else.
  *
  * Context  Any, concurrent.
  * Blocks   Never.
@@ -1120,6 +1569,28 @@ DIST_API DIST_NODISCARD dist_status dist_value_tensor(const dist_value *value, d
  */
 DIST_API dist_variable *dist_value_variable(const dist_value *value);
 
+/**
+ * The text that a value is, or NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the value is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_value_text(const dist_value *value);
+
+/**
+ * The host's pointer that a value wraps, or NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the value is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void *dist_value_object(const dist_value *value);
+
 struct DLManagedTensor;
 
 /**
@@ -1155,32 +1626,69 @@ DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
 
 /* ==== 8. Variables ================================================================================== */
 
+/** Gives a variable's first value, by dist_value_create_tensor() and its like. The reference is handed over. */
+typedef dist_status (*dist_initial_fn)(dist_value **out_value, void *user_data);
+
 typedef struct dist_variable_options {
   uint32_t struct_size;
-  int32_t aggregation; /* DIST_AGGREGATION_... */
-  const char *name;    /* for messages; NULL: "Variable" */
+  int32_t aggregation;        /* DIST_AGGREGATION_... */
+  const char *name;           /* NULL: "Variable" */
+  int32_t synchronization;    /* DIST_SYNCHRONIZATION_... */
+  int32_t trainable;          /* 1: yes; -1: no; 0: yes, unless it is synchronized on reading */
+  int32_t partitions;         /* 0 or 1: the variable is in one piece */
+  int32_t reserved;           /* 0 */
+  dist_initial_fn initial_fn; /* instead of an initial tensor: called once, on the calling thread */
+  void *initial_user_data;
 } dist_variable_options;
 #define DIST_VARIABLE_OPTIONS_INIT \
-  { sizeof(dist_variable_options), 0, 0 }
+  { sizeof(dist_variable_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_variable_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_variable_options_init(dist_variable_options *options, uint32_t struct_size_bytes);
 
 /**
- * A variable with one copy for each replica, all equal to `initial`.
+ * A variable whose copies are all equal to `initial`. How many there are, and what the options mean, is the strategy's
+ * affair; dist_variable_class() tells which of the four kinds it became:
+ *
+ *     mirrored, ON_WRITE or AUTO  MirroredVariable     a copy for each replica; assignments are aggregated, and all
+ *                                                      copies stay equal (but for aggregation NONE)
+ *     mirrored, ON_READ           SyncOnReadVariable   a copy for each replica, written by it alone; reads from outside
+ *                                                      are aggregated
+ *     central storage             AggregatingVariable  one copy; assignments are aggregated
+ *     one device, default         Variable             one copy; nothing is to be aggregated
  *
  * Shape    Any; the copies are row-major.
  * Order    Bits are copied.
  * Context  Strategy, concurrent.
- * Blocks   Never.
+ * Blocks   Never, but for initial_fn.
  * Owns     *out_variable is the caller's: dist_variable_destroy().
- * Errors   INVALID_ARGUMENT    NULL; a bad tensor; MEAN of a dtype that is not floating point.
- *          RESOURCE_EXHAUSTED  no memory.
+ * Errors   INVALID_ARGUMENT    NULL, or both an initial tensor and a function; a bad tensor or option. With a mirrored
+ *                              strategy also synchronization NONE, and MEAN of a dtype that is not floating point.
+ *          UNIMPLEMENTED       partitions > 1: variables in pieces live on parameter servers.
+ *          RESOURCE_EXHAUSTED  no memory. Else what initial_fn returned.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy, const dist_tensor *initial,
                                                          const dist_variable_options *options,
                                                          dist_variable **out_variable);
+
+/**
+ * The strategy's variable of this name: made by the first run whose replicas ask for it, with replica 0's initial value,
+ * and found again by later ones.
+ *
+ * Shape    As dist_variable_create(); an initial tensor has the variable's shape and dtype also where it is not used.
+ * Order    Bits are copied.
+ * Context  Replica. Collective: all replicas ask for the same name, with the same options (options->name is not read).
+ * Blocks   As dist_merge_call().
+ * Owns     *out_variable is the strategy's and ends with it, or by dist_variable_destroy().
+ * Errors   As dist_variable_create(); INVALID_ARGUMENT also where the variable is there and of another shape, dtype or
+ *          options; those of dist_merge_call().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
+                                                          const dist_tensor *initial,
+                                                          const dist_variable_options *options,
+                                                          dist_variable **out_variable);
 
 /**
  * Ends a variable; values made of it keep its memory until they end. NULL is fine.
@@ -1205,8 +1713,131 @@ DIST_API void dist_variable_destroy(dist_variable *variable);
 DIST_API const char *dist_variable_name(const dist_variable *variable);
 
 /**
- * A view of replica `replica_id`'s copy. A replica may write to its own; that all copies stay equal is then
- * its affair (the same all-reduced gradient on every replica does it).
+ * "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable": see dist_variable_create(). "" for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed; it never ends.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_variable_class(const dist_variable *variable);
+
+/**
+ * The DIST_SYNCHRONIZATION_... that the variable has: AUTO has become what the strategy chose, where it had a choice.
+ * -1 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_variable_synchronization(const dist_variable *variable);
+
+/**
+ * The variable's DIST_AGGREGATION_...; -1 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_variable_aggregation(const dist_variable *variable);
+
+/**
+ * Whether the variable is for training to change: 1 or 0; 0 for NULL. libdist makes no difference.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
+
+/**
+ * How many copies the variable has: one for each replica, or one. 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_variable_num_copies(const dist_variable *variable);
+
+/**
+ * The name of a copy: "w", "w/replica_1", "w/replica_2" ... ; "" for NULL, and where there is no such copy.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_variable_copy_name(const dist_variable *variable, int32_t copy);
+
+/**
+ * The device that a copy is on, as dist_strategy_parameter_device() names it: that of copy r is replica r's. With a
+ * default strategy, which names none, it is CPU:0.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_name is the strategy's.
+ * Errors   INVALID_ARGUMENT     NULL, or there is no such copy.
+ *          FAILED_PRECONDITION  another strategy's variable.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *strategy,
+                                                         const dist_variable *variable, int32_t copy,
+                                                         const char **out_name);
+
+/**
+ * Whether this strategy made a variable: of a variable's value, or of one of its copies as dist_local_results() gives
+ * them.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL, or neither a variable nor a copy of one.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy *strategy,
+                                                                   const dist_value *variable,
+                                                                   int32_t *out_created);
+
+/**
+ * Variables that this thread makes next are placed with another (TensorFlow: colocate_vars_with), until
+ * dist_colocate_exit(). They always are: copy r of every variable of a strategy is replica r's. What is checked is that
+ * they could be.
+ *
+ * Context  A thread that is in the strategy's scope (dist_scope_enter()) or run; with a default strategy, any.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL; not a variable of this strategy (where variables have one copy, that copy will do;
+ *                               a default strategy takes anything).
+ *          FAILED_PRECONDITION  outside the strategy's scope.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_colocate_enter(dist_strategy *strategy, const dist_value *variable);
+
+/**
+ * Ends what this thread's latest dist_colocate_enter() began.
+ *
+ * Context  As dist_colocate_enter().
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL.
+ *          FAILED_PRECONDITION  outside the strategy's scope; this thread has begun none.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_colocate_exit(dist_strategy *strategy);
+
+/**
+ * A view of what replica `replica_id` has of the variable: its own copy, or the one that all share. A replica may write
+ * to its own; that all copies stay equal is then its affair (the same all-reduced gradient on every replica does it).
  *
  * Shape    The variable's, row-major.
  * Order    –
@@ -1220,52 +1851,189 @@ DIST_API DIST_NODISCARD dist_status dist_variable_component(const dist_variable 
                                                             dist_tensor *out_tensor);
 
 /**
- * Assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own.
+ * The variable's value as the cross-replica context sees it, as a new tensor. It is what a checkpoint saves;
+ * dist_variable_assign() of it restores the variable, under any strategy and number of replicas.
  *
- *     every replica r:   copy[r] = value      (or copy[r] + value, copy[r] - value)
+ *     SyncOnReadVariable:  SUM, MEAN            fold of copy[0 .. R-1], as dist_reduce()
+ *                          ONLY_FIRST_REPLICA   copy[0]
+ *     all others:          copy[0]
+ *
+ * Shape    The variable's.
+ * Order    As dist_reduce().
+ * Context  Strategy, serialized for a variable; also inside a merge function.
+ * Blocks   Never.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT     NULL; a SyncOnReadVariable with aggregation NONE, or SUM of bool.
+ *          FAILED_PRECONDITION  inside a replica function (dist_replica_read()); another strategy's variable.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, dist_variable *variable,
+                                                       dist_value **out_value);
+
+/**
+ * Assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own (to a single copy, the first).
+ *
+ *     every copy r:   copy[r] = value      (or copy[r] + value, copy[r] - value)
+ *
+ * A SyncOnReadVariable takes one value, not a per-replica one, so that reading it gives the value: with SUM
+ * copy[r] = value / R, and no adding (of integers the first value mod R copies have one more); with MEAN and
+ * ONLY_FIRST_REPLICA as above. dist_update() writes to the copies themselves.
  *
  * Shape    The variable's shape and dtype.
  * Order    One operation an element.
- * Context  Strategy, serialized.
+ * Context  Strategy, serialized for a variable; also inside a merge function.
  * Blocks   Until all copies are written.
  * Owns     Nothing.
- * Errors   INVALID_ARGUMENT  NULL, an unknown `how`, another shape or dtype: nothing is written.
+ * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, another shape or dtype; for a SyncOnReadVariable also aggregation
+ *                               NONE, a per-replica value, and adding with SUM.
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy, dist_variable *variable,
                                                          int32_t how, dist_value *value);
 
 /**
+ * Changes rows of every copy: indexed slices for all, or per-replica ones, each replica's for its own copy (of a single
+ * copy, the first).
+ *
+ *     every copy c, k = 0, 1, ...:   c[indices[k]] = op(c[indices[k]], values[k])
+ *
+ * Shape    values [k, rest], indices [k], the variable [n, rest] and of the values' dtype. BATCH_UPDATE also takes a list
+ *          {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number of dimensions.
+ * Order    Row by row as given: of an index that comes twice both count, one after the other.
+ * Context  Strategy, serialized for a variable; also inside a merge function.
+ * Blocks   Until all copies are written.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, shapes or dtypes that do not fit, an index outside the variable,
+ *                               an integer division by 0, min or max of complex64.
+ *          UNIMPLEMENTED        of a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; UPDATE, MIN, MAX of one with
+ *                               aggregation SUM or MEAN.
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
+                                                          int32_t how, dist_value *slices);
+
+/**
+ * This replica's copy of a variable as a new tensor (dist_variable_component() gives a view of it).
+ *
+ * Shape    The variable's.
+ * Order    Bits are copied.
+ * Context  Replica.
+ * Blocks   Never.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT     NULL.
+ *          FAILED_PRECONDITION  not inside this replica's function; another strategy's variable, unless it is a "Variable".
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dist_variable *variable,
+                                                      dist_value **out_value);
+
+/**
  * Assigns inside replicas, by the variable's aggregation.
  *
- *     NONE:                 copy[r] = value[r], and nobody waits
- *     SUM, MEAN:            every replica r:   copy[r] = fold of value[0 .. R-1], as dist_all_reduce()
- *     ONLY_FIRST_REPLICA:   every replica r:   copy[r] = value[0]
+ *     NONE:                 copy[r] = value[r], and nobody waits (an AggregatingVariable refuses it)
+ *     SUM, MEAN:            every copy r:   copy[r] = fold of value[0 .. R-1], as dist_all_reduce()
+ *     ONLY_FIRST_REPLICA:   every copy r:   copy[r] = value[0]
  *     (or copy[r] + ..., copy[r] - ...)
+ *
+ * A SyncOnReadVariable and a strategy with one replica do as with NONE, whatever the aggregation.
  *
  * Shape    The variable's shape and dtype.
  * Order    As dist_all_reduce(), then one operation an element.
- * Context  Replica. Collective, unless the aggregation is NONE.
+ * Context  Replica. Collective, unless each replica keeps to its own copy.
  * Blocks   As dist_all_reduce().
  * Owns     Nothing.
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for another shape or dtype.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for another shape or dtype, and for an AggregatingVariable with
+ *          NONE, or with the MEAN of integers; FAILED_PRECONDITION for another strategy's variable.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, dist_variable *variable,
                                                         int32_t how, const dist_tensor *value,
                                                         const dist_collective_options *options);
 
+/**
+ * As dist_replica_assign(), of a value, whose identity counts as in TensorFlow: where all replicas give the same
+ * dist_value it is one number for all of them, which MEAN and ONLY_FIRST_REPLICA assign, and of which SUM is an error.
+ *
+ * Shape    The variable's shape and dtype.
+ * Order    As dist_reduce(), then one operation an element.
+ * Context  Replica. Collective, unless each replica keeps to its own copy.
+ * Blocks   As dist_merge_call(): replica 0's thread reduces for all.
+ * Owns     Nothing.
+ * Errors   As dist_replica_assign().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_assign_value(dist_replica *replica, dist_variable *variable,
+                                                              int32_t how, dist_value *value,
+                                                              const dist_collective_options *options);
+
+/**
+ * Changes rows inside replicas, by the variable's aggregation: dist_variable_scatter() of
+ *
+ *     NONE:                 copy[r] by slices[r], and nobody waits
+ *     SUM:                  every copy by slices[0], slices[1], ... slices[R-1], one after the other
+ *     MEAN:                 the same, of values / R
+ *     ONLY_FIRST_REPLICA:   every copy by slices[0]
+ *     AggregatingVariable:  its copy by slices[0], slices[1], ... slices[R-1], whatever the aggregation
+ *
+ * Where all replicas give the same dist_value, SUM is an error, and MEAN does as ONLY_FIRST_REPLICA.
+ *
+ * Shape    As dist_variable_scatter().
+ * Order    By replica id, then row by row as given.
+ * Context  Replica. Collective, unless each replica keeps to its own copy.
+ * Blocks   As dist_merge_call().
+ * Owns     Nothing.
+ * Errors   As dist_variable_scatter(), and those of dist_merge_call().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, dist_variable *variable,
+                                                         int32_t how, dist_value *slices,
+                                                         const dist_collective_options *options);
+
 /* ==== 9. From outside: reduce, update =============================================================== */
 
 /**
- * Reduces a per-replica value to one tensor (of a list or dictionary: each leaf).
+ * TensorFlow's name of a reduction, "SUM" or "MEAN" in any case, as an operator. The names of collectives' further
+ * operators (MIN, MAX, ...) are no reduction of values from outside, there as here, and are errors.
+ *
+ * Shape    –
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, or another name.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_name(const char *name, dist_reduce_op *out_op);
+
+/**
+ * The operator by which a variable of this aggregation is reduced.
+ *
+ * Shape    –
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, or an aggregation that is no reduction: NONE, ONLY_FIRST_REPLICA.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_aggregation(int32_t aggregation,
+                                                                    dist_reduce_op *out_op);
+
+/**
+ * Reduces a per-replica value to one tensor (of a nest: each leaf, without axes).
  *
  *     axes NULL:   out[i]  = fold over r of value[r][i]
  *     with axes:   out[..] = fold over r of (fold over the axes of value[r]);  MEAN divides by the number of
  *                  elements along the axes over all replicas
  *
- * A mirrored value: MEAN gives its component, SUM is an error, as in TensorFlow. A value that is not distributed:
- * MEAN gives it back, SUM is an error; with axes it counts as given to every replica. One replica: as it is.
+ * A mirrored value or variable: MEAN gives its first component, SUM is an error, as in TensorFlow. A value that is not
+ * distributed: MEAN gives it back, SUM is an error; with axes it counts as given to every replica. One replica: as it
+ * is, without axes. Indexed slices are joined, not added: the rows and indices of replica 0, then those of replica 1
+ * ..., and MEAN divides the rows by R. Of a variable synchronized on reading every copy is a contribution.
  *
  * Shape    Without axes all components have one shape. With axes sizes may differ along those axes only; an
  *          axis counts from the end where it is negative. op is SUM or MEAN.
@@ -1275,7 +2043,9 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
  * Blocks   Until it is done (oneTBB shares the work).
  * Owns     *out_value is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT     NULL, op, SUM of a value that is not distributed, shapes or dtypes that differ, an
- *                               axis out of range or twice.
+ *                               axis out of range or twice, a nest with axes, a per-replica value of texts and the
+ *                               like.
+ *          UNIMPLEMENTED        ragged and sparse values; indexed slices with axes.
  *          FAILED_PRECONDITION  inside a replica function: use dist_all_reduce() or dist_merge_call().
  *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
@@ -1283,26 +2053,30 @@ DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, d
 DIST_API DIST_NODISCARD dist_status dist_reduce(dist_strategy *strategy, dist_reduce_op op, dist_value *value,
                                                 const int32_t *axes, size_t num_axes, dist_value **out_value);
 
-/** Where a reduction's result is wanted: at most one field is set. None: on every replica. */
+/** Where a reduction's result is wanted: exactly one field is set. No destination at all (NULL): on every replica. */
 typedef struct dist_destination {
   dist_variable *variable; /* where this variable's copies are */
-  dist_value *value;       /* where this value's components are */
-  const char *device;      /* a device by name: "replica:0" ... */
+  dist_value *value;       /* where this value's components are; a tensor is in one place */
+  const char *device;      /* a device by name: "CPU:1", or longer; "replica:1": that of replica 1 */
 } dist_destination;
 
 /**
- * Reduces a per-replica value to where it is wanted.
+ * Reduces a per-replica value to where it is wanted (of a list or dictionary: each leaf).
  *
- *     *out_value = mirrored over the destination's replicas (one replica: a tensor) of  fold over r of value[r]
+ *     *out_value = fold over r of value[r]:   a mirrored value where the destination is on every replica, as a mirrored
+ *                  strategy's variables are; a tensor where it is a device, or central storage's variable
  *
- * A tensor, which every replica has in common, is taken as it is for MEAN, and as R contributions for SUM.
+ * What is not distributed, or mirrored already, every replica has in common: MEAN gives it back, SUM is an error. In
+ * dist_batch_reduce_to() on central storage it counts as one contribution instead, as in TensorFlow. One replica:
+ * everything as it is. Indexed slices are joined as by dist_reduce().
  *
  * Shape    All components have one shape. op is SUM or MEAN.
  * Order    As dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until it is done.
  * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL.
- * Errors   As dist_reduce(); NOT_FOUND for a device that the strategy has not.
+ * Errors   As dist_reduce(); INVALID_ARGUMENT also for a destination that says nothing, says two things, is a list or
+ *          has no device's name; NOT_FOUND for "replica:r" of no replica.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist_reduce_op op,
@@ -1310,7 +2084,8 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist
                                                    dist_value **out_value);
 
 /**
- * n times dist_reduce_to() in one pass: out_values[k] is the result of values[k] at destinations[k].
+ * n times dist_reduce_to() in one pass: out_values[k] is the result of values[k] at destinations[k]. An operator that
+ * the strategy's cross-device operations have takes the place of SUM's.
  *
  * Shape    As dist_reduce_to(); n = 0 is legal.
  * Order    As dist_reduce().
@@ -1324,6 +2099,120 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
                                                          dist_value *const *values,
                                                          const dist_destination *destinations, size_t n,
                                                          dist_value **out_values);
+
+/**
+ * One value where it is wanted: mirrored where that is on every replica, else as it is. The replicas share it.
+ *
+ * Shape    Any.
+ * Order    –
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   Never.
+ * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL: every replica.
+ * Errors   INVALID_ARGUMENT     NULL, a per-replica or mirrored value, a bad destination (see dist_reduce_to()).
+ *          FAILED_PRECONDITION  inside a replica function: use dist_broadcast().
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
+                                                      const dist_destination *destination,
+                                                      dist_value **out_value);
+
+/**
+ * Joins the components of a per-replica value (of a list or dictionary: each leaf) to one tensor.
+ *
+ *     out = value[0], ..., value[R-1], one after another along `axis`
+ *
+ * What is not distributed is given back as it is. One replica: as it is.
+ *
+ * Shape    Sizes may differ along the axis only; it counts from the end where it is negative.
+ * Order    By replica id; bits are copied.
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   Until it is done.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT     NULL, an axis out of range, scalars, shapes or dtypes that differ, what is no tensor.
+ *          UNIMPLEMENTED        indexed slices.
+ *          FAILED_PRECONDITION  inside a replica function: use dist_all_gather_value().
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
+                                                dist_value **out_value);
+
+/**
+ * Writes the name, in full, of the device that a destination is on. One replica: always that replica's.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, a bad destination, one on every replica, or size_bytes is too small.
+ *          NOT_FOUND         "replica:r" of no replica.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_destination_device(dist_strategy *strategy,
+                                                            const dist_destination *destination,
+                                                            char *out_name, size_t size_bytes);
+
+/**
+ * dist_reduce_to() by cross-device operations without a strategy: there are as many replicas as the value has
+ * components. What is not distributed is one contribution, and is given back. The operator, or the functions, that the
+ * operations were made with are used.
+ *
+ * Shape    As dist_reduce_to().
+ * Order    As dist_reduce().
+ * Context  Any, concurrent.
+ * Blocks   Until it is done.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   As dist_reduce_to(); INVALID_ARGUMENT also where destination is NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cross_device_reduce(dist_cross_device *cross_device,
+                                                             dist_reduce_op op, dist_value *value,
+                                                             const dist_destination *destination,
+                                                             dist_value **out_value);
+
+/**
+ * dist_batch_reduce_to() by cross-device operations without a strategy; see dist_cross_device_reduce().
+ *
+ * Shape    As dist_reduce_to(); all values have as many components. n = 0 is legal.
+ * Order    As dist_reduce().
+ * Context  Any, concurrent.
+ * Blocks   Until all are done.
+ * Owns     The out_values are the caller's. On an error none is written.
+ * Errors   As dist_cross_device_reduce().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cross_device_batch_reduce(dist_cross_device *cross_device,
+                                                                   dist_reduce_op op,
+                                                                   dist_value *const *values,
+                                                                   const dist_destination *destinations,
+                                                                   size_t n, dist_value **out_values);
+
+/**
+ * dist_broadcast_to() by cross-device operations without a strategy: to as many replicas as the destination has.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Until it is done.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   As dist_broadcast_to(); INVALID_ARGUMENT also where destination is NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cross_device_broadcast(dist_cross_device *cross_device,
+                                                                dist_value *value,
+                                                                const dist_destination *destination,
+                                                                dist_value **out_value);
+
+/**
+ * dist_gather() by cross-device operations without a strategy.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Until it is done.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   As dist_gather().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cross_device_gather(dist_cross_device *cross_device,
+                                                             dist_value *value, int32_t axis,
+                                                             dist_value **out_value);
 
 /** Changes one copy of a variable. `args` is a list that holds this copy's components; borrowed. */
 typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void *user_data);
@@ -1344,11 +2233,103 @@ typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void 
 DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,
                                                 dist_update_fn fn, void *user_data, dist_value *args);
 
+/** What one call of an update function is for. */
+typedef struct dist_update_place {
+  uint32_t struct_size;
+  int32_t replica;    /* whose copy it is; -1: no replica's in particular, as central storage's */
+  const char *device; /* its name, as dist_strategy_parameter_device(); "" for the default strategy */
+  dist_tensor *copy;  /* to be changed; NULL in dist_update_non_slot() */
+} dist_update_place;
+
 /**
- * A list of a value's components in this process, in replica order; of a variable its copies; of any other value
- * a list of itself.
+ * Changes one copy of a variable, as dist_update_fn, with named arguments and a result. It is called in the
+ * cross-replica context, in the strategy's scope, and may reduce and run there. args and kwargs hold this copy's
+ * components, and are borrowed; *out_result is NULL before the call and is taken over with its reference.
+ */
+typedef dist_status (*dist_update_values_fn)(const dist_update_place *place, dist_value *args,
+                                             dist_value *kwargs, dist_value **out_result, void *user_data);
+
+typedef struct dist_update_options {
+  uint32_t struct_size;
+  /* 1: each leaf of the result becomes a tuple of what the calls gave, one where all gave one object */
+  int32_t ungrouped;
+} dist_update_options;
+#define DIST_UPDATE_OPTIONS_INIT \
+  { sizeof(dist_update_options), 0 }
+
+/** As dist_strategy_options_init(), of dist_update_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
+
+/**
+ * dist_update() with named arguments and results: one call after another, on the caller's thread.
  *
- * Context  Strategy, concurrent.
+ *     for c in 0 .. copies-1:   result[c] = fn(copy[c], component(args, c), component(kwargs, c))
+ *     *out_result = merge(result[0], ..., result[copies-1]), mirrored where they differ
+ *
+ * Context  Strategy, serialized for a variable; also inside a merge function. Inside replicas: dist_replica_update().
+ * Blocks   Until all calls have returned.
+ * Owns     args (a list or tuple, or NULL) and kwargs (a dictionary, or NULL) are borrowed. *out_result is the caller's:
+ *          dist_value_release(); NULL if no call gave a result. out_result may be NULL: results are dropped.
+ * Errors   INVALID_ARGUMENT     NULL; args or kwargs of another kind; a variable made outside a mirrored strategy, which
+ *                               has no copies of it; results that differ in structure.
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable.
+ *          RESOURCE_EXHAUSTED   no memory.
+ *          any                  what fn returned: the first failure ends the update.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_update_values(dist_strategy *strategy, dist_variable *variable,
+                                                       dist_update_values_fn fn, void *user_data,
+                                                       dist_value *args, dist_value *kwargs,
+                                                       const dist_update_options *options,
+                                                       dist_value **out_result);
+
+/**
+ * As dist_update_values(), of what is no variable: once for each device that variables are on.
+ *
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   Until all calls have returned.
+ * Owns     As dist_update_values().
+ * Errors   As dist_update_values().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy, dist_update_values_fn fn,
+                                                         void *user_data, dist_value *args,
+                                                         dist_value *kwargs,
+                                                         const dist_update_options *options,
+                                                         dist_value **out_result);
+
+/**
+ * dist_update_values() from inside replicas: all of them meet, as in dist_merge_call(), and what they give as arguments
+ * is merged; replica 0's function is used. *out_result is this replica's component of the result.
+ *
+ * Context  Replica. Collective.
+ * Blocks   As dist_merge_call().
+ * Owns     As dist_update_values().
+ * Errors   As dist_merge_call() and dist_update_values().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, dist_variable *variable,
+                                                        dist_update_values_fn fn, void *user_data,
+                                                        dist_value *args, dist_value *kwargs,
+                                                        const dist_update_options *options,
+                                                        dist_value **out_result);
+
+/**
+ * The variable that a value is, or is a copy of (as dist_local_results() gives them); NULL for other values.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API dist_variable *dist_value_container(const dist_value *value);
+
+/**
+ * A tuple of a value's components in this process, in replica order; of a variable its copies; of a list, tuple or
+ * dictionary what each replica would find of it; of any other value a tuple of itself.
+ *
+ * Context  Any, concurrent.
  * Blocks   Never.
  * Owns     *out_list is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
@@ -1359,17 +2340,44 @@ DIST_API DIST_NODISCARD dist_status dist_local_results(dist_strategy *strategy, 
 
 /* ==== 10. Datasets ================================================================================== */
 
+/*
+ * A source has elements; batches are made of them; each batch is cut up for the replicas of all workers. What TensorFlow
+ * has as transformations of a dataset (map, filter, zip, repeat, ...) is the host's own program in a source.
+ */
 typedef struct dist_dataset_options {
   uint32_t struct_size;
   int32_t drop_remainder;    /* 1: leave out a last batch that is not full */
   int64_t global_batch_size; /* elements of a batch for all replicas together; 0: the source's elements are
                                 global batches already, and are split as they are */
   int32_t shuffle;           /* 1: another order in every pass, drawn from seed and the pass's number */
-  int32_t prefetch;          /* batches made ahead by oneTBB; 0: one; < 0: none */
+  int32_t prefetch;          /* batches made ahead by oneTBB; 0: one; < 0: none
+                                (TensorFlow: experimental_per_replica_buffer_size, where none is 0) */
   uint64_t seed;
+  int32_t shard_policy; /* DIST_SHARD_...: what of the source goes to which worker */
+  int32_t num_workers;  /* that read this dataset together, each with as many replicas as this one; 0: 1 */
+  int32_t worker_index; /* which of them this one is */
+  /* 1: global_batch_size counts what one worker gets of a batch, and with DIST_SHARD_DATA whole batches are
+   * dealt out; 0: every batch is cut up for all workers */
+  int32_t worker_batches;
+  /* 1: the source wants to be sharded element by element, before batches are made of them; only
+   * DIST_SHARD_HINT does so, all else fails */
+  int32_t shard_hint;
+  int32_t interleave; /* files that are read in turn, an element each; 0 or 1: one file after another */
+  /* 1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from
+   * drop_remainder, for rows of tensors that are batches, 1 */
+  int32_t static_shapes;
+  int32_t replication_mode; /* DIST_INPUT_...; PER_REPLICA only of a function, on mirrored strategies */
+  int32_t fetch_to_device;  /* 1, 0: yes, -1: no. Batches lie in the memory that replicas read anyway */
+  /* 1: yes; of a function only with PER_REPLICA and fetch_to_device -1. No effect: the device is the host */
+  int32_t place_dataset_on_device;
+  /* examples of the 1st, 2nd, ... piece, again from the first after the last: the source's examples are cut
+   * anew, whatever batches they came in, and replica r of step k gets piece k*R + r. NULL: batches are cut
+   * evenly. Copied */
+  const int64_t *batch_sizes;
+  size_t num_batch_sizes;
 } dist_dataset_options;
 #define DIST_DATASET_OPTIONS_INIT \
-  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0 }
+  { sizeof(dist_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 }
 
 /** As dist_strategy_options_init(), of dist_dataset_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t struct_size_bytes);
@@ -1379,14 +2387,22 @@ DIST_API void dist_dataset_options_init(dist_dataset_options *options, uint32_t 
  *
  *     a batch of m elements, q = ceil(m / R):   replica r gets elements [r*q, min(m, (r+1)*q)) of it, maybe none
  *
+ * A partial last batch is cut by its own size: 10 elements in batches of 8 on 2 replicas are 4 and 4, then 1 and 1. Of
+ * several workers (options.num_workers = W, > 1), with q = ceil(m / (W*R)), replica r of worker w gets piece r*W + w
+ * (DIST_SHARD_DATA); where workers read different elements, or all of them everything, batches are cut anew to the sizes
+ * of dist_batch_sizes_for_worker(). With one replica and one worker nothing is cut: an element that is a batch may be
+ * anything, a scalar too.
+ *
  * Shape    n >= 1 tensors with equal first dimensions (the number of elements).
  * Order    Without shuffle the tensors' own; with it a permutation that depends on seed and pass alone.
  * Context  Strategy, concurrent.
  * Blocks   Never.
  * Owns     The data are copied. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT     NULL, n = 0, a scalar, first dimensions that differ, a batch size < 0, or 0 where
- *                               a row has no dimension to be split along.
- *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ * Errors   INVALID_ARGUMENT     NULL, n = 0, a scalar, first dimensions that differ, a batch size < 0, a worker's index
+ *                               outside 0 .. num_workers-1 (but for DIST_SHARD_OFF).
+ *          NOT_FOUND            DIST_SHARD_FILE of several workers: the source has no files.
+ *          UNIMPLEMENTED        replication_mode is DIST_INPUT_PER_REPLICA.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child; shard_hint without DIST_SHARD_HINT.
  *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
  */
@@ -1396,15 +2412,16 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
                                                                      dist_dataset **out_dataset);
 
 /**
- * Makes element `index` (0, 1, 2, ... in each pass) and hands it over: a tensor, or a list or dictionary of
- * tensors, with its reference. DIST_OUT_OF_RANGE ends the pass. Called from one thread at a time, maybe not
- * the caller's; must not call collectives and must not throw.
+ * Makes element `index` (0, 1, 2, ... in each pass; one that continues at a position begins there) and hands it over with
+ * its reference: a tensor, or a list, tuple or dictionary of elements. DIST_OUT_OF_RANGE ends the pass. Called from one
+ * thread at a time, maybe not the caller's; must not call collectives and must not throw.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 
 /**
  * A dataset whose elements a callback makes. With a global batch size, that many elements of equal structure,
- * dtypes and shapes are stacked along a new first dimension; without, each element is a batch.
+ * dtypes and shapes are stacked along a new first dimension; without, each element is a batch. Texts and objects of the
+ * host's stack to lists of them; nothing (DIST_VALUE_NONE) stays nothing. Ragged and sparse tensors are cut by rows.
  *
  * Shape    As dist_dataset_create_from_tensors(). `shuffle` must be 0: the source has its own order.
  * Order    The source's.
@@ -1412,9 +2429,7 @@ typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, v
  * Blocks   Never.
  * Owns     fn and user_data are used until the dataset and its iterators have ended; then release(user_data),
  *          unless release is NULL. *out_dataset is the caller's: dist_dataset_destroy().
- * Errors   INVALID_ARGUMENT     NULL; shuffle is set; a batch size < 0.
- *          FAILED_PRECONDITION  inside a replica function; a forked child.
- *          RESOURCE_EXHAUSTED   no memory.
+ * Errors   As dist_dataset_create_from_tensors(); INVALID_ARGUMENT also where shuffle is set.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strategy *strategy,
@@ -1422,6 +2437,155 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strat
                                                                       dist_release_fn release,
                                                                       const dist_dataset_options *options,
                                                                       dist_dataset **out_dataset);
+
+/**
+ * Makes element `index` (0, 1, 2, ... each time that the file is read) of the file with number `file` in the list, whose
+ * name is `name`. DIST_OUT_OF_RANGE ends the file. Otherwise as dist_source_fn: the host opens and reads files.
+ */
+typedef dist_status (*dist_file_source_fn)(size_t file, const char *name, int64_t index,
+                                           dist_value **out_element, void *user_data);
+
+/**
+ * A dataset of the elements of n files. Several workers get whole files, file i worker i mod W (DIST_SHARD_FILE, and what
+ * DIST_SHARD_AUTO means for files). options.interleave = c reads c files in turn, an element each, as TensorFlow's
+ * interleave(cycle_length=c).
+ *
+ * Shape    As dist_dataset_create_from_callback().
+ * Order    The files' in the list, and within a file the host's.
+ * Context  Strategy, concurrent.
+ * Blocks   Never.
+ * Owns     The names are copied; fn, user_data and release as in dist_dataset_create_from_callback().
+ * Errors   As dist_dataset_create_from_callback(); INVALID_ARGUMENT also where there are fewer files than workers.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_files(
+    dist_strategy *strategy, const char *const *names, size_t n, dist_file_source_fn fn, void *user_data,
+    dist_release_fn release, const dist_dataset_options *options, dist_dataset **out_dataset);
+
+/** For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext). */
+typedef struct dist_input_context {
+  int32_t num_input_pipelines; /* one a worker, or one a replica */
+  int32_t input_pipeline_id;
+  int32_t num_replicas_in_sync;
+} dist_input_context;
+#define DIST_INPUT_CONTEXT_INIT \
+  { 1, 0, 1 }
+
+/**
+ * What one replica gets of a global batch.
+ *
+ *     *out_size = global_batch_size / context->num_replicas_in_sync
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, a size that is no multiple of the number of replicas, no replicas.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_input_context_per_replica_batch_size(
+    const dist_input_context *context, int64_t global_batch_size, int64_t *out_size);
+
+/**
+ * Makes the dataset of one input pipeline and hands it over. Its batches are given to replicas whole, so that
+ * global_batch_size is there what one replica gets; its own prefetch is not used. *context is there during the call.
+ */
+typedef dist_status (*dist_dataset_fn)(const dist_input_context *context, dist_dataset **out_dataset,
+                                       void *user_data);
+
+/**
+ * A dataset of what a function makes (TensorFlow: distribute_datasets_from_function). The function is called once, here,
+ * and its batches are dealt out: replica r of step k gets batch k*R + r. A last step for which batches are missing has
+ * empty tensors in their place; where all batches have the same shape (options.static_shapes of the function's dataset)
+ * an empty one would be a different shape, and the step is left out, its data too.
+ *
+ * With options.replication_mode DIST_INPUT_PER_REPLICA the function is called R times, with input_pipeline_id r of R, and
+ * replica r of step k gets batch k of dataset r.
+ *
+ * Only prefetch and the three options about replication and devices are read, all others must be 0.
+ *
+ * Shape    The batches of a step have one structure.
+ * Order    The function's datasets'.
+ * Context  Strategy, concurrent.
+ * Blocks   While fn runs.
+ * Owns     Takes the function's datasets. *out_dataset is the caller's: dist_dataset_destroy().
+ * Errors   INVALID_ARGUMENT     NULL; fn made no dataset; options that do not go together.
+ *          UNIMPLEMENTED        DIST_INPUT_PER_REPLICA on another than a mirrored strategy.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ *          any                  what fn returned, in its own words where it had some (dist_fail()).
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strategy *strategy,
+                                                                      dist_dataset_fn fn, void *user_data,
+                                                                      const dist_dataset_options *options,
+                                                                      dist_dataset **out_dataset);
+
+/**
+ * The sizes of the pieces that one of W workers with R replicas each cuts its batches to.
+ *
+ *     N = W*R, q = floor(global_batch_size / N), i = 0 .. N-1:
+ *     out_sizes[i] = q + 1 where (i + worker*R) mod N < global_batch_size mod N, else q
+ *
+ * Step k of all workers together has global_batch_size examples, and after W steps every worker has had as many.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, a number < 0 (workers, replicas: < 1), a worker that is none of them, n is not W*R.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_batch_sizes_for_worker(int64_t global_batch_size,
+                                                                int32_t num_workers,
+                                                                int32_t num_replicas_per_worker,
+                                                                int32_t worker, int64_t *out_sizes, size_t n);
+
+/**
+ * What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica; "?" is a size that
+ * may differ from batch to batch. A source of the host's is asked for its first element.
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   While the source makes an element.
+ * Owns     *out_spec is the caller's: dist_value_release().
+ * Errors   As dist_iterator_next(): OUT_OF_RANGE where a source of the host's has no element.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *dataset, dist_value **out_spec);
+
+/**
+ * Takes what was made of all batches so far (in the first call: the initial state) and the next batch, and hands over
+ * what they are together, with its reference: maybe the state it was given, retained.
+ */
+typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *batch, dist_value **out_state,
+                                              void *user_data);
+
+/**
+ * Makes one value of a whole pass.
+ *
+ *     state = initial;   for each batch: state = fn(state, batch)
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   Until the pass is over.
+ * Owns     *out_state is the caller's: dist_value_release(). initial may be NULL, and then *out_state too.
+ * Errors   INVALID_ARGUMENT NULL. any: as dist_iterator_create(), dist_iterator_next() (but for OUT_OF_RANGE) or fn.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
+                                                        dist_dataset_reduce_fn fn, void *user_data,
+                                                        dist_value **out_state);
+
+/**
+ * Reads what each of the dataset's workers would read in one pass, and checks that every example of the source comes
+ * exactly once. Of a source of the host's all elements are made, but not more than `limit` (0: no limit).
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   Until the source is read num_workers times.
+ * Owns     Nothing.
+ * Errors   DATA_LOSS      an example that no worker gets, or several: dist_last_error() names the first, and whose.
+ *          UNIMPLEMENTED  the dataset is of a function, which alone knows what it would make for other workers.
+ *          any            as dist_iterator_next().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
 
 /**
  * Ends a dataset; its iterators go on. NULL is fine.
@@ -1440,10 +2604,52 @@ DIST_API void dist_dataset_destroy(dist_dataset *dataset);
  * Context  Strategy, concurrent.
  * Blocks   Never.
  * Owns     *out_iterator is the caller's: dist_iterator_destroy().
- * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ * Errors   INVALID_ARGUMENT     NULL, a handle of something else; global_batch_size is 0 and a row has no dimension that
+ *                               could be cut, or rows of different lengths.
+ *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several.
+ *          RESOURCE_EXHAUSTED   no memory.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset, dist_iterator **out_iterator);
+
+/** Where a pass is: plain numbers, to be kept wherever the program likes. */
+typedef struct dist_position {
+  uint32_t struct_size;
+  int32_t reserved;
+  int64_t pass;     /* its number: shuffled orders depend on it */
+  int64_t elements; /* of the source, that are used up */
+  int64_t examples; /* of the element after them, where one is cut into several batches */
+  int64_t batches;  /* made of them */
+} dist_position;
+#define DIST_POSITION_INIT \
+  { sizeof(dist_position), 0, 0, 0, 0, 0 }
+
+/**
+ * Where the next batch of a pass begins. Batches that are made ahead do not count.
+ *
+ * Context  Strategy, serialized.
+ * Blocks   Never.
+ * Owns     Nothing. out_position->struct_size says how much of it to write.
+ * Errors   INVALID_ARGUMENT NULL, a struct_size that is none. FAILED_PRECONDITION a forked child.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_iterator_position(dist_iterator *iterator,
+                                                           dist_position *out_position);
+
+/**
+ * Begins a pass in its middle: what follows is what would have followed there, also with another number of replicas or
+ * another batch size. The dataset must have the same source and seed; where workers read different elements, the same
+ * workers. Passes that dist_iterator_create() begins later are numbered on from there.
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   While files are read up to the position; a source of one callback is asked for that element at once.
+ * Owns     *out_iterator is the caller's: dist_iterator_destroy().
+ * Errors   As dist_iterator_create(); INVALID_ARGUMENT also for a position that the dataset has not.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *dataset,
+                                                            const dist_position *position,
+                                                            dist_iterator **out_iterator);
 
 /**
  * The next batch: the element's structure with a per-replica value at each leaf (one replica: a tensor). With
@@ -1456,11 +2662,25 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create(dist_dataset *dataset, 
  * Owns     *out_batch is the caller's: dist_value_release().
  * Errors   OUT_OF_RANGE      the pass is over; again on every further call.
  *          INVALID_ARGUMENT  NULL; elements of a batch differ; an element is a scalar that cannot be split.
- *          FAILED_PRECONDITION  a forked child.
+ *          FAILED_PRECONDITION  a forked child; inside a replica function, where the dataset is for several.
  *          any               what the source returned.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, dist_value **out_batch);
+
+/**
+ * dist_iterator_next() whose end is no error (TensorFlow: get_next_as_optional): at the end *out_batch becomes NULL.
+ *
+ * Shape    As dist_iterator_next().
+ * Order    –
+ * Context  Strategy, serialized.
+ * Blocks   Until the batch is made.
+ * Owns     *out_batch is the caller's: dist_value_release().
+ * Errors   As dist_iterator_next(), but for OUT_OF_RANGE.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *iterator,
+                                                                dist_value **out_batch);
 
 /**
  * Ends a pass. NULL is fine.
@@ -1533,8 +2753,8 @@ typedef struct dist_straggler {
   int32_t reserved;   /* 0 */
   int64_t meetings;   /* of this tag, collective and group, whoever was last */
   int64_t times_last; /* at least 1 */
-  int64_t
-      mean_late_ns; /* how long all others, all there, waited for it: the mean of those times, and the longest */
+  /* how long all others, all there, waited for it: the mean of those times, and the longest */
+  int64_t mean_late_ns;
   int64_t max_late_ns;
   char tag[DIST_MAX_TAG_BYTES]; /* "" where there was none */
 } dist_straggler;
@@ -1568,6 +2788,538 @@ DIST_API DIST_NODISCARD dist_status dist_stragglers(dist_strategy *strategy, dis
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
+
+/**
+ * Writes as text who reads what of a dataset: its source, how batches are made of it, what of them this worker and each
+ * of its replicas get, and what is lost at the end.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_explain(dist_dataset *dataset, dist_text_fn fn,
+                                                         void *user_data);
+
+/**
+ * Writes a value as text, on one line, the same on every machine and in every locale:
+ *
+ *     a tensor            f32 1.5      i64[2, 2] [[1, 2], [3, 4]]      bool[2, 0] []
+ *     distributed         PerReplica: 0: f32 1, 1: f32 2     Mirrored: 0: ..., 1: ...
+ *     a variable          as dist_variable_describe()
+ *     list, tuple, dict   [f32 1, None]      (f32 1, "text")      {"loss": f32 1}
+ *     composites          IndexedSlices(values: ..., indices: ..., dense_shape: ...), Ragged(...), Sparse(...)
+ *     the host's pointer  Object
+ *
+ * A distributed value inside another value stands in braces. Numbers are the shortest that read back as the same bits.
+ * Of more than 1,000 elements, or items, each dimension shows the first three and the last three.
+ *
+ * Context  Any, concurrent; a variable's copies are read without waiting for who writes them.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_describe(const dist_value *value, dist_text_fn fn,
+                                                        void *user_data);
+
+/**
+ * Writes a variable's copies as text, on one line, as dist_value_describe() does:
+ *
+ *     MirroredVariable: 0: "w" f32[2] [1, 2], 1: "w/replica_1" f32[2] [1, 2]
+ *
+ * SyncOnReadVariable where it is synchronized on reading; AggregatingVariable with the one copy of central storage;
+ * Variable where the strategy is one-device or the default.
+ *
+ * Context  Any, concurrent; the copies are read without waiting for who writes them.
+ * Blocks   Never, but for fn.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT NULL.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_describe(const dist_variable *variable, dist_text_fn fn,
+                                                           void *user_data);
+
+/** Where the copies of a variable are no longer equal. */
+typedef struct dist_drift {
+  uint32_t struct_size;
+  /* that were compared; 0: the variable is synchronized on reading, its copies need not be equal */
+  int32_t num_copies;
+  int32_t replica;          /* whose copy differs from most others'; -1: all are equal */
+  int32_t expected_replica; /* the first whose copy has what most have; -1: all are equal */
+  int64_t element;          /* the first that differs, counted row-major; -1: all are equal */
+} dist_drift;
+#define DIST_DRIFT_INIT \
+  { sizeof(dist_drift), 0, 0, 0, 0 }
+
+/**
+ * Whether the copies of a variable are still equal, as they are where every replica computed the same. At the first
+ * element that differs, what most copies have counts as right (a tie: what the lowest replica has), and the lowest
+ * replica that has something else is reported.
+ *
+ * Bits are compared: -0 is not 0. But every NaN equals every NaN, and every true bool every true one.
+ *
+ * Context  Strategy, serialized for a variable; also inside a merge function.
+ * Blocks   Until it is done (oneTBB shares the work on large variables).
+ * Owns     Nothing. out_drift may be NULL; else its struct_size says how much of it to write. It is written on DIST_OK
+ *          and on DATA_LOSS.
+ * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica, the variable's name as tag, and
+ *                               the two elements as expected and received.
+ *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_check_drift(dist_strategy *strategy,
+                                                              dist_variable *variable, dist_drift *out_drift);
+
+/* ==== 12. Metrics and losses ======================================================================== */
+/*
+ * A metric's state is synchronized on reading: each replica adds to its own copy and waits for nobody; the result is
+ * made of all copies. It has one copy a replica under every strategy, central storage too.
+ */
+
+/**
+ * Makes a metric without any update.
+ *
+ *     DIST_METRIC_SUM       sum of w * x over all updates, all replicas and all elements
+ *     DIST_METRIC_MEAN      that, divided by the sum of w
+ *     DIST_METRIC_ACCURACY  MEAN of x = 1 where prediction and label are equal, else x = 0
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   Never.
+ * Owns     The name (for messages; NULL: that of the kind, "mean") is copied. *out_metric is the caller's:
+ *          dist_metric_destroy().
+ * Errors   INVALID_ARGUMENT     NULL, no such kind.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_metric_create(dist_strategy *strategy, int32_t kind,
+                                                       const char *name, dist_metric **out_metric);
+
+/**
+ * Adds a batch to this replica's copy.
+ *
+ * Shape    values: any; no element is fine. labels: NULL but for ACCURACY; there the predictions' shape, or values has
+ *          one dimension more, which holds a score for each class: then the prediction is the index of the largest (the
+ *          first of equals; a NaN is never it). weights: NULL (all 1), a scalar, or of the shape of what is weighted,
+ *          where a dimension may be 1 or the last one missing: one weight for all elements along it. Numbers of any
+ *          dtype but complex64.
+ * Order    None: elements and products w * x are taken as f64 and added exactly.
+ * Context  Replica; no meeting: replicas may update as often as they like.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL, shapes that do not fit, complex64, a label that is missing or too much,
+ *                               another strategy's metric. Nothing is added then.
+ *          FAILED_PRECONDITION  not inside this replica's function.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_metric_update(dist_replica *replica, dist_metric *metric,
+                                                       const dist_tensor *values, const dist_tensor *labels,
+                                                       const dist_tensor *weights);
+
+/**
+ * The metric over all updates of all replicas since it was made or reset; 0 for a MEAN or ACCURACY without weight.
+ *
+ *     *out_result = round(exact sum over r of total[r])      (divided by round(exact sum over r of weight[r]))
+ *
+ * The bits depend on what was added alone, not on who added it, in which order, or on how many replicas there are.
+ *
+ * Context  Strategy, serialized for a metric: after a run, or inside a merge function.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL, another strategy's metric.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_metric_result(dist_strategy *strategy, dist_metric *metric,
+                                                       double *out_result);
+
+/**
+ * Forgets all updates of all replicas.
+ *
+ * Context  Strategy, serialized for a metric: between runs, or inside a merge function.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   As dist_metric_result().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_metric_reset(dist_strategy *strategy, dist_metric *metric);
+
+/**
+ * A DIST_METRIC_...; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_metric_kind(const dist_metric *metric);
+
+/**
+ * The metric's name; "" for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_metric_name(const dist_metric *metric);
+
+/**
+ * The variable that holds a metric's state, for checkpoints: loaded with any number of replicas and any strategy, it gives
+ * the same result to the bit, and goes on from there. Its elements are libdist's affair. NULL for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the metric is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API dist_variable *dist_metric_variable(const dist_metric *metric);
+
+/**
+ * Ends a metric. NULL is fine.
+ *
+ * Context  Any, serialized; not while a run uses it.
+ * Blocks   Never.
+ * Owns     Takes the metric.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void dist_metric_destroy(dist_metric *metric);
+
+/**
+ * A replica's share of the loss (TensorFlow: tf.nn.compute_average_loss); the sum over the replicas is the average over
+ * the global batch.
+ *
+ *     *out = sum over i of w[i] * loss[i]  / global_batch_size
+ *
+ * Where global_batch_size is 0 it is the size of the loss's first dimension times R; an empty batch gives 0.
+ *
+ * Shape    per_example_loss: one dimension or more, of f16, bf16, f32 or f64. sample_weight: NULL or as in
+ *          dist_metric_update(). out: a scalar of the loss's dtype.
+ * Order    None: w * loss is taken as f64 and added exactly; the sum is rounded to f64, divided, rounded to the dtype.
+ * Context  Replica. With a global_batch_size replica may be NULL: then anywhere.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL, a scalar loss, another dtype, shapes that do not fit, a negative size.
+ *          FAILED_PRECONDITION  not inside this replica's function; also where replica is NULL, the cross-replica
+ *                               context's dist_get_replica(), and there is no global_batch_size.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_average_loss(dist_replica *replica,
+                                                      const dist_tensor *per_example_loss,
+                                                      const dist_tensor *sample_weight,
+                                                      int64_t global_batch_size, dist_tensor *out);
+
+/**
+ * A replica's share of a loss that every replica has whole (TensorFlow: tf.nn.scale_regularization_loss).
+ *
+ *     *out = sum over i of loss[i]  / R
+ *
+ * Shape    loss: any, of f16, bf16, f32 or f64. out: a scalar of its dtype.
+ * Order    As dist_average_loss().
+ * Context  Replica.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL loss or out, another dtype.
+ *          FAILED_PRECONDITION  not inside this replica's function; also where replica is NULL, the cross-replica
+ *                               context's dist_get_replica().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_scale_regularization_loss(dist_replica *replica,
+                                                                   const dist_tensor *loss, dist_tensor *out);
+
+/* ==== 13. Scopes ==================================================================================== */
+/*
+ * Every function of libdist is told its strategy or replica. For programs that would rather not hand them around, a
+ * thread knows which it is with: tf.distribute's current strategy. All of it is the calling thread's alone, and a
+ * strategy is in force on the threads that have entered its scope, no others.
+ *
+ * Outside of scopes and functions a thread is replica 0 of a default strategy of its own, made at the first question
+ * and ended with the thread. Being with a default strategy is no different from being outside.
+ */
+
+/**
+ * From now on this thread is in the strategy's scope, and in the cross-replica context. The same strategy's scope may
+ * be entered again; each entry has its exit. Inside, functions of other strategies are refused.
+ *
+ * Context  Strategy; inside a replica function only scopes of, and in those of, default strategies.
+ * Blocks   Never.
+ * Owns     Nothing: exit before the strategy is destroyed. A function of a run or merge that returns inside a scope
+ *          has left it.
+ * Errors   INVALID_ARGUMENT     NULL.
+ *          FAILED_PRECONDITION  inside another strategy's scope or function; inside a replica function; a forked
+ *                               child.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_scope_enter(dist_strategy *strategy);
+
+/**
+ * Leaves the scope that this thread has entered last.
+ *
+ * Context  The thread that entered, in the same function.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL.
+ *          FAILED_PRECONDITION  the scope entered last is not this strategy's.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_scope_exit(dist_strategy *strategy);
+
+/**
+ * Makes a strategy this thread's own outside scopes (TensorFlow: experimental_set_strategy): as in its scope, until
+ * another is set. NULL, or a default strategy: none any more.
+ *
+ * Context  Outside scopes and functions of runs.
+ * Blocks   Never.
+ * Owns     Nothing: set another before the strategy is destroyed.
+ * Errors   FAILED_PRECONDITION  inside a scope, a replica function or a merge function; a forked child.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_set_strategy(dist_strategy *strategy);
+
+/**
+ * The strategy of the scope or function that this thread is in, else that of dist_set_strategy(), else the thread's
+ * default one.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed. The default one ends with the thread, and cannot be destroyed; values made from it live on.
+ * Errors   NULL where the thread's default strategy could not be made: dist_last_error().
+ * Since    0.1
+ */
+DIST_API dist_strategy *dist_get_strategy(void);
+
+/**
+ * 1 where dist_get_strategy() is not a default strategy, else 0.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_has_strategy(void);
+
+/**
+ * 1 in a merge function, in a scope, and after dist_set_strategy(); 0 in a replica function and outside of all.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_in_cross_replica_context(void);
+
+/**
+ * The replica whose function this thread is in; outside of all, the thread's default strategy's replica 0, which meets
+ * nobody; NULL in the cross-replica context.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid inside the function; the default one's until the thread ends.
+ * Errors   NULL also where the thread's default strategy could not be made: dist_last_error().
+ * Since    0.1
+ */
+DIST_API dist_replica *dist_get_replica(void);
+
+/* ==== 14. Checkpoints =============================================================================== */
+/*
+ * A checkpoint is one safetensors file, which many programs read: a tensor for each variable, under its name, and texts,
+ * its metadata. libdist's own begin with "libdist.": where the input was ("libdist.position.pass", ...), and checksums,
+ * which are compared when a file is read. "libdist.crc32:NAME" is the CRC-32 (zlib's) of the data of tensor NAME,
+ * "libdist.crc32" that of the header, where 0 stands for its own 8 digits. Files of other programs have none and are read
+ * all the same; a program that changes a file and keeps its metadata has to leave libdist's out.
+ *
+ * A file is written under another name in the same folder, ".dist-<16 hexadecimal digits>.tmp", brought to the disk, and
+ * put in the place of the old one in one step: whenever a process ends or a machine stops, the old file or the new one is
+ * there, whole. Who is killed may leave the other name behind: nothing reads it, and it can be deleted.
+ */
+
+typedef struct dist_checkpoint_options {
+  uint32_t struct_size;
+  int32_t reserved;         /* 0 */
+  const char *const *names; /* of the n variables in the file; NULL: their own */
+  dist_position *position;  /* saving: where the input is; loading: is set to where it was; NULL: left out */
+  /* Saving: texts of the host's for the file, each under a key. Loading: not read, see
+   * dist_checkpoint_metadata(). */
+  const char *const *metadata_keys;
+  const char *const *metadata_texts;
+  size_t num_metadata;
+} dist_checkpoint_options;
+#define DIST_CHECKPOINT_OPTIONS_INIT \
+  { sizeof(dist_checkpoint_options), 0, 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_checkpoint_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Writes a checkpoint. Its file may be loaded with any number of replicas and any strategy.
+ *
+ *     for i in 0 .. n-1:   tensor names[i] of the file = what dist_variable_read() gives of variables[i]
+ *
+ * Data go to the file straight from the variable's memory; only a variable whose value is made of its copies is held
+ * once more, one at a time. A file that is there is replaced, with access rights as for a new one; a symbolic link is
+ * replaced itself, not what it points to.
+ *
+ * Context  Strategy, concurrent; nobody writes to the variables meanwhile. Also inside a merge function.
+ * Blocks   Until the file is on the disk.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL; two variables of one name, a name or text that is not UTF-8, a key that is there
+ *                               twice or begins with "libdist."; the path is a folder, FIFO or device; a variable that
+ *                               has no one value, as dist_variable_read().
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable; a forked child.
+ *          NOT_FOUND            the folder is not there.
+ *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory), DATA_LOSS (a broken disk), UNAVAILABLE: in the
+ *          system's words. What was at the path is still there, and nothing else is left.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,
+                                                         dist_variable *const *variables, size_t n,
+                                                         const dist_checkpoint_options *options);
+
+/**
+ * Gives variables the values that a file has for them. The file may have more tensors.
+ *
+ *     for i in 0 .. n-1:   dist_variable_assign(variables[i], DIST_ASSIGN, tensor names[i] of the file)
+ *
+ * The bits of the file come to every copy; of a sum over copies each gets its part. Everything is checked first, the
+ * checksums too: on an error no variable has changed, unless the disk failed or somebody wrote into the file between its
+ * two readings, when those from the named one on are unspecified.
+ *
+ * Context  Strategy, serialized for a variable. Also inside a merge function.
+ * Blocks   Until all copies are written.
+ * Owns     Nothing. options->position->struct_size says how much of it to write.
+ * Errors   INVALID_ARGUMENT     NULL; a tensor of another dtype or shape than its variable; the path is a folder, FIFO
+ *                               or device; a variable that takes no one value, as dist_variable_assign().
+ *          NOT_FOUND            no such file, no such tensor in it, or no position.
+ *          DATA_LOSS            not a safetensors file, or cut short, or changed: the message names the tensor.
+ *          UNIMPLEMENTED        a tensor of the file has more than DIST_MAX_NDIM dimensions.
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable; a forked child.
+ *          PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE: in the system's words.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_load(dist_strategy *strategy, const char *path,
+                                                         dist_variable *const *variables, size_t n,
+                                                         const dist_checkpoint_options *options);
+
+/**
+ * Opens a safetensors file to see what is in it. If the file is replaced meanwhile, the old one is read on.
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   While the header is read.
+ * Owns     *out_checkpoint is the caller's: dist_checkpoint_destroy(). It may outlive the strategy.
+ * Errors   As dist_checkpoint_load(), of the file.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_open(dist_strategy *strategy, const char *path,
+                                                         dist_checkpoint **out_checkpoint);
+
+/**
+ * How many tensors the file has; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API size_t dist_checkpoint_size(const dist_checkpoint *checkpoint);
+
+/**
+ * The name of tensor `index`, in the order of their data; "" for NULL, and where there is none.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the checkpoint is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_checkpoint_name(const dist_checkpoint *checkpoint, size_t index);
+
+/**
+ * A tensor's dtype and shape, without its data (NULL). dtype 0: one that libdist has not (8-bit floats and smaller).
+ *
+ * Shape    The tensor's.
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     The shape is borrowed: valid while the checkpoint is.
+ * Errors   INVALID_ARGUMENT  NULL.
+ *          NOT_FOUND         no such tensor.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_spec(const dist_checkpoint *checkpoint, const char *name,
+                                                         dist_tensor *out_spec);
+
+/**
+ * Reads a tensor.
+ *
+ * Shape    The tensor's.
+ * Order    The file's bits.
+ * Context  Any, concurrent.
+ * Blocks   While it is read.
+ * Owns     *out_value is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT    NULL.
+ *          NOT_FOUND           no such tensor.
+ *          UNIMPLEMENTED       a dtype that libdist has not.
+ *          DATA_LOSS           not the data that were written.
+ *          RESOURCE_EXHAUSTED  no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_checkpoint_read(const dist_checkpoint *checkpoint, const char *name,
+                                                         dist_value **out_value);
+
+/**
+ * How many metadata the file has, libdist's among them; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API size_t dist_checkpoint_num_metadata(const dist_checkpoint *checkpoint);
+
+/**
+ * The key of text `index`, in the order of the file; "" for NULL, and where there is none.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the checkpoint is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_checkpoint_metadata_key(const dist_checkpoint *checkpoint, size_t index);
+
+/**
+ * The text under a key; NULL where there is none, and for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the checkpoint is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const char *dist_checkpoint_metadata(const dist_checkpoint *checkpoint, const char *key);
+
+/**
+ * Closes the file. NULL is fine.
+ *
+ * Context  Any, serialized.
+ * Blocks   Never.
+ * Owns     Takes the checkpoint.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void dist_checkpoint_destroy(dist_checkpoint *checkpoint);
 
 #ifdef __cplusplus
 }

@@ -123,9 +123,10 @@ enum {
 
 /** How values and variables are placed. */
 enum {
-  DIST_STRATEGY_MIRRORED = 0,   /* R replicas; every variable has R equal copies */
-  DIST_STRATEGY_ONE_DEVICE = 1, /* one replica, for programs that run on one or many */
-  DIST_STRATEGY_DEFAULT = 2     /* one replica: what a program has that never chose a strategy */
+  DIST_STRATEGY_MIRRORED = 0,       /* R replicas; every variable has R equal copies */
+  DIST_STRATEGY_ONE_DEVICE = 1,     /* one replica, for programs that run on one or many */
+  DIST_STRATEGY_DEFAULT = 2,        /* one replica: what a program has that never chose a strategy */
+  DIST_STRATEGY_CENTRAL_STORAGE = 3 /* R replicas; every variable has one copy, which all of them read */
 };
 
 /** On which threads the replicas run. */
@@ -148,7 +149,23 @@ enum {
   DIST_VALUE_MIRRORED = 3,    /* the same, known to be equal */
   DIST_VALUE_LIST = 4,
   DIST_VALUE_DICT = 5, /* keys are text, in order of their bytes */
-  DIST_VALUE_VARIABLE = 6
+  DIST_VALUE_VARIABLE = 6,
+  DIST_VALUE_NONE = 7,  /* nothing: all of them count as the same value */
+  DIST_VALUE_TUPLE = 8, /* a list of another kind: the two never merge with each other */
+  DIST_VALUE_TEXT = 9,
+  DIST_VALUE_OBJECT = 10,         /* a pointer of the host's, passed through */
+  DIST_VALUE_INDEXED_SLICES = 11, /* rows of a larger tensor: values, indices, dense shape */
+  DIST_VALUE_RAGGED = 12,         /* rows of different lengths: values, row splits (one or several) */
+  DIST_VALUE_SPARSE = 13          /* single elements of a tensor: indices, values, dense shape */
+};
+
+/** When the copies of a variable are brought together (TensorFlow: VariableSynchronization). */
+enum {
+  DIST_SYNCHRONIZATION_AUTO = 0, /* the strategy's choice: on writing */
+  DIST_SYNCHRONIZATION_NONE = 1,
+  DIST_SYNCHRONIZATION_ON_WRITE =
+      2, /* an assignment inside replicas is aggregated, and all copies stay equal */
+  DIST_SYNCHRONIZATION_ON_READ = 3 /* each replica writes its own copy; a read from outside aggregates them */
 };
 
 /** What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation). */
@@ -162,6 +179,56 @@ enum {
 /** How an assignment changes the variable. */
 enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
 
+/** How rows change a variable: row indices[k] of the variable becomes op(that row, values[k]). */
+enum {
+  DIST_SCATTER_ADD = 1,
+  DIST_SCATTER_SUB = 2,
+  DIST_SCATTER_UPDATE = 3, /* the row is replaced; of an index that comes twice the last counts */
+  DIST_SCATTER_MUL = 4,
+  DIST_SCATTER_DIV = 5,
+  DIST_SCATTER_MIN = 6,
+  DIST_SCATTER_MAX = 7,
+  DIST_SCATTER_BATCH_UPDATE = 8 /* UPDATE under leading dimensions that indices, values and variable share */
+};
+
+/** Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the same. */
+enum {
+  DIST_COMMUNICATION_AUTO = 0,
+  DIST_COMMUNICATION_RING = 1,
+  DIST_COMMUNICATION_NCCL = 2 /* accepted; libdist's own, since its devices are host CPUs */
+};
+
+/** Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's. */
+enum {
+  DIST_CROSS_DEVICE_DEFAULT = 0,
+  DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 1, /* with an operator of the host's, where it gives one */
+  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 2,
+  DIST_CROSS_DEVICE_NCCL = 3,
+  DIST_CROSS_DEVICE_COLLECTIVE = 4,
+  DIST_CROSS_DEVICE_HOST = 5 /* functions of the host's */
+};
+
+/** How many pipelines make the batches (TensorFlow: InputReplicationMode). */
+enum {
+  DIST_INPUT_PER_WORKER = 0, /* one; its elements are dealt to the replicas */
+  DIST_INPUT_PER_REPLICA = 1 /* one for each replica */
+};
+
+/** How a dataset is divided between workers (TensorFlow: AutoShardPolicy). */
+enum {
+  DIST_SHARD_OFF = -1, /* every worker sees all */
+  DIST_SHARD_AUTO = 0, /* FILE where the source reads files, else DATA */
+  DIST_SHARD_FILE = 1, /* file i goes to worker i mod W */
+  DIST_SHARD_DATA = 2, /* element i goes to worker i mod W */
+  DIST_SHARD_HINT = 3  /* where the source says that it is to be done */
+};
+
+/** What a metric computes over all updates of all replicas. */
+enum {
+  DIST_METRIC_SUM = 1,
+  DIST_METRIC_MEAN = 2,    /* weighted, where weights are given */
+  DIST_METRIC_ACCURACY = 3 /* the share of updates whose label is the prediction */
+};
 /** How dist_reduce_apply() uses a reduced gradient. */
 enum {
   DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */

@@ -63,7 +63,7 @@ static inline void size_parts(exchange *e, const recipe *given, uint64_t *seed, 
 
 /* destination[p] is r exactly where source[r] is p: a shuffled ring with holes. */
 static inline void draw_pairs(exchange *e, uint64_t *seed) {
-  int32_t order[MEMBERS];
+  int32_t order[MEMBERS] = {0};
   for (int32_t r = 0; r < e->members; r++) order[r] = r, e->destination[r] = e->source[r] = -1;
   for (int32_t r = e->members - 1; r > 0; r--) {
     const int32_t other = (int32_t)draw_of(seed, (uint64_t)r + 1), kept = order[r];

@@ -37,9 +37,68 @@ enum { R = 3 };
 
 static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                              void *user_data) {
-  (void)strategy, (void)user_data;
+  (void)user_data;
   *out_result = dist_value_retain(dist_value_item(args, 0));
-  return DIST_OK;
+  return dist_run(strategy, healthy, NULL);
+}
+
+static void release_object(void *user_data) { ++*(int *)user_data; }
+
+/* (a text, nothing, an object, a ragged tensor) */
+static dist_status of_every_kind(const dist_value_context *context, dist_value **out_value, void *user_data) {
+  dist_strategy *strategy = user_data;
+  static int released[R];
+  int64_t splits[] = {0, 1, 3};
+  float numbers[] = {1, 2, 3};
+  const int64_t three = 3;
+  const dist_tensor values = {numbers, DIST_F32, 1, &three, NULL}, rows = {splits, DIST_I64, 1, &three, NULL};
+  int *const ended = &released[context->replica_id_in_sync_group];
+  const int before = *ended;
+  dist_value *items[4] = {NULL}, *parts[2] = {NULL};
+  dist_status status = dist_value_create_text(strategy, "text", &items[0]);
+  if (status == DIST_OK) status = dist_value_create_none(strategy, &items[1]);
+  if (status == DIST_OK) status = dist_value_wrap_object(strategy, ended, release_object, &items[2]);
+  if (status == DIST_OK) status = dist_value_create_tensor(strategy, &values, &parts[0]);
+  if (status == DIST_OK) status = dist_value_create_tensor(strategy, &rows, &parts[1]);
+  if (status == DIST_OK)
+    status = dist_value_create_composite(strategy, DIST_VALUE_RAGGED, parts, 2, &items[3]);
+  if (status == DIST_OK) status = dist_value_create_tuple(strategy, items, 4, out_value);
+  const int wrapped = items[2] != NULL;
+  for (size_t i = 0; i < 4; i++) dist_value_release(items[i]);
+  for (size_t i = 0; i < 2; i++) dist_value_release(parts[i]);
+  if (status != DIST_OK && *ended != before + wrapped) return dist_fail(DIST_INTERNAL, "the object is held");
+  return status;
+}
+
+/* A variable that the replicas make, assign by value, scatter to and read. */
+static dist_status use_variable(dist_replica *replica) {
+  dist_strategy *strategy = dist_replica_strategy(replica);
+  const int64_t two = 2, one = 1;
+  float numbers[2] = {1, 2};
+  int32_t index = 1;
+  const dist_tensor pair = {numbers, DIST_F32, 1, &two, NULL};
+  const dist_tensor row = {numbers, DIST_F32, 1, &one, NULL};
+  const dist_tensor at = {&index, DIST_I32, 1, &one, NULL};
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.aggregation = DIST_AGGREGATION_SUM;
+  dist_variable *variable = NULL;
+  dist_value *value = NULL, *slices = NULL, *read = NULL, *parts[3] = {NULL, NULL, NULL};
+  dist_status status = dist_replica_variable(replica, "a name too long to lie inside a string object", &pair,
+                                             &options, &variable);
+  if (status == DIST_OK) status = dist_value_create_tensor(strategy, &pair, &value);
+  if (status == DIST_OK) status = dist_replica_assign_value(replica, variable, DIST_ASSIGN_ADD, value, NULL);
+  if (status == DIST_OK) status = dist_value_create_tensor(strategy, &row, &parts[0]);
+  if (status == DIST_OK) status = dist_value_create_tensor(strategy, &at, &parts[1]);
+  if (status == DIST_OK) status = dist_value_create_none(strategy, &parts[2]);
+  if (status == DIST_OK)
+    status = dist_value_create_composite(strategy, DIST_VALUE_INDEXED_SLICES, parts, 3, &slices);
+  if (status == DIST_OK) status = dist_replica_scatter(replica, variable, DIST_SCATTER_MUL, slices, NULL);
+  if (status == DIST_OK) status = dist_replica_read(replica, variable, &read);
+  dist_value_release(read);
+  dist_value_release(slices);
+  for (int i = 0; i < 3; i++) dist_value_release(parts[i]);
+  dist_value_release(value);
+  return status;
 }
 
 static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value *kwargs,
@@ -59,6 +118,7 @@ static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value
   if (status == DIST_OK) status = dist_merge_call(replica, keep_item, NULL, merge_args, NULL, &merged);
   dist_value *items[] = {merged, args};
   if (status == DIST_OK) status = dist_value_create_list(strategy, items, 2, out_result);
+  if (status == DIST_OK) status = use_variable(replica);
   if (status == DIST_OK) status = dist_barrier(replica, NULL);
   dist_value_release(merged);
   dist_value_release(merge_args);
@@ -71,16 +131,19 @@ static dist_status all_of_it(dist_replica *replica, dist_value *args, dist_value
 static dist_status use(dist_strategy *strategy) {
   float number = 1;
   const dist_tensor scalar = {&number, DIST_F32, 0, NULL, NULL};
-  dist_value *items[R] = {NULL}, *own = NULL, *args = NULL, *result = NULL;
+  dist_value *items[R] = {NULL}, *own = NULL, *made = NULL, *args = NULL, *result = NULL;
   dist_status status = DIST_OK;
   for (int r = 0; r < R && status == DIST_OK; r++)
     status = dist_value_create_tensor(strategy, &scalar, &items[r]);
   if (status == DIST_OK) status = dist_value_create_per_replica(strategy, items, R, &own);
-  if (status == DIST_OK) status = dist_value_create_list(strategy, &own, 1, &args);
+  if (status == DIST_OK) status = dist_values_from_function(strategy, of_every_kind, strategy, &made);
+  dist_value *both[] = {own, made};
+  if (status == DIST_OK) status = dist_value_create_list(strategy, both, 2, &args);
   if (status == DIST_OK) status = dist_run_values(strategy, all_of_it, NULL, args, NULL, NULL, &result);
   if (status == DIST_OK && dist_value_size(result) != 2) status = DIST_INTERNAL;
   dist_value_release(result);
   dist_value_release(args);
+  dist_value_release(made);
   dist_value_release(own);
   for (int r = 0; r < R; r++) dist_value_release(items[r]);
   return status;

@@ -131,8 +131,6 @@ static dist_status sum_and_share(dist_strategy *strategy, dist_value *args, dist
   const int32_t n = dist_strategy_num_replicas(strategy);
   if (strategy != j->strategy || dist_value_kind(args) != DIST_VALUE_LIST || dist_value_size(args) != 1)
     return DIST_INTERNAL;
-  if (dist_run(strategy, broadcast_one, NULL) != DIST_FAILED_PRECONDITION)
-    return dist_fail(DIST_INTERNAL, "a run inside");
   const dist_value *given = dist_value_item(args, 0);
   int64_t sum = 0;
   for (int32_t r = 0; r < n; r++) sum += number_in(n == 1 ? given : dist_value_item(given, (size_t)r));

@@ -161,6 +161,33 @@ static void rows_can_be_batches(void **state) {
   }
 }
 
+/* One replica gets such rows as they are: scalars, and tensors whose rows have different lengths. */
+static void one_replica_gets_rows_as_they_are(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(1);
+  const int64_t three = 3, shape[] = {3, 2};
+  const dist_tensor tensors[] = {{rows, DIST_I64, 1, &three, NULL}, {rows, DIST_I64, 2, shape, NULL}};
+  dist_dataset *dataset = NULL;
+  assert_ok(dist_dataset_create_from_tensors(strategy, tensors, 2, NULL, &dataset));
+  dist_iterator *iterator = pass(dataset);
+  for (int64_t step = 0; step < 3; step++) {
+    dist_value *batch = NULL;
+    dist_tensor scalar, vector;
+    assert_ok(dist_iterator_next(iterator, &batch));
+    assert_ok(dist_value_tensor(dist_value_item(batch, 0), &scalar));
+    assert_ok(dist_value_tensor(dist_value_item(batch, 1), &vector));
+    assert_int_equal(scalar.ndim, 0);
+    assert_int_equal(*(const int64_t *)scalar.data, step);
+    assert_int_equal(vector.shape[0], 2);
+    assert_memory_equal(vector.data, rows + 2 * step, 2 * sizeof *rows);
+    dist_value_release(batch);
+  }
+  check_end(iterator);
+  dist_iterator_destroy(iterator);
+  dist_dataset_destroy(dataset);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 static void shuffled(int32_t replicas, int32_t prefetch, uint64_t seed, int passes, int64_t out[][10]) {
   dist_strategy *strategy = strategy_of(replicas);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
@@ -235,6 +262,17 @@ static void passes_outlive_the_strategy(void **state) {
   dist_dataset_destroy(NULL);
 }
 
+/* Rows that are batches but cannot be cut: there may be a dataset of them (one replica takes them whole), but
+ * no pass. */
+static void check_no_pass(dist_strategy *strategy, const dist_tensor *tensors, size_t n, const char *words) {
+  dist_dataset *dataset = NULL;
+  dist_iterator *iterator = NULL;
+  assert_ok(dist_dataset_create_from_tensors(strategy, tensors, n, NULL, &dataset));
+  assert_fails(dist_iterator_create(dataset, &iterator), DIST_INVALID_ARGUMENT, words);
+  assert_null(iterator);
+  dist_dataset_destroy(dataset);
+}
+
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2);
@@ -264,10 +302,8 @@ static void wrong_arguments_are_refused(void **state) {
   assert_fails(dist_dataset_create_from_tensors(strategy, lengths, 2, &options, &dataset),
                DIST_INVALID_ARGUMENT, "tensors[1] has 5 rows but tensors[0] has 4");
   options.global_batch_size = 0;
-  assert_fails(dist_dataset_create_from_tensors(strategy, &vector, 1, &options, &dataset),
-               DIST_INVALID_ARGUMENT, "global_batch_size");
-  assert_fails(dist_dataset_create_from_tensors(strategy, batches, 2, &options, &dataset),
-               DIST_INVALID_ARGUMENT, "3 examples");
+  check_no_pass(strategy, &vector, 1, "global_batch_size");
+  check_no_pass(strategy, batches, 2, "3 examples");
   options.global_batch_size = -1;
   assert_fails(dist_dataset_create_from_tensors(strategy, &vector, 1, &options, &dataset),
                DIST_INVALID_ARGUMENT, "-1");
@@ -319,11 +355,16 @@ static void a_forked_child_gets_an_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(batches_are_split_by_their_own_size), cmocka_unit_test(the_documented_example),
-      cmocka_unit_test(several_tensors_are_a_list),          cmocka_unit_test(rows_can_be_batches),
-      cmocka_unit_test(shuffling_is_reproducible),           cmocka_unit_test(iterators_are_independent),
-      cmocka_unit_test(passes_outlive_the_strategy),         cmocka_unit_test(wrong_arguments_are_refused),
+      cmocka_unit_test(batches_are_split_by_their_own_size),
+      cmocka_unit_test(the_documented_example),
+      cmocka_unit_test(several_tensors_are_a_list),
+      cmocka_unit_test(rows_can_be_batches),
+      cmocka_unit_test(shuffling_is_reproducible),
+      cmocka_unit_test(iterators_are_independent),
+      cmocka_unit_test(passes_outlive_the_strategy),
+      cmocka_unit_test(wrong_arguments_are_refused),
       cmocka_unit_test(a_forked_child_gets_an_error),
+      cmocka_unit_test(one_replica_gets_rows_as_they_are),
   };
   return cmocka_run_group_tests_name("dataset", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void every_axis(void **state) {
       for (int uneven = 0; uneven < 2; uneven++) {
         const recipe given = {
             .n = 1, .dtypes = {DIST_I32}, .ndim = ndim, .axis = axis, .most = 5, .uneven = uneven};
-        check_all_kinds(given, (uint64_t)(ndim * 10 + axis + 4));
+        check_all_kinds(given, (uint64_t)ndim * 10 + (uint64_t)(axis + 4));
       }
     }
   }
@@ -65,7 +65,7 @@ static void every_layout(void **state) {
                             .out_style = out_style,
                             .most = 4,
                             .uneven = 1};
-      check_all_kinds(given, (uint64_t)(in_style * STYLES + out_style));
+      check_all_kinds(given, (uint64_t)in_style * STYLES + (uint64_t)out_style);
     }
   }
 }

@@ -263,7 +263,7 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
   int32_t done = 0;
   for (int round = 0; round < 3; round++) {
     for (size_t t = 0; t < l.n; t++) fill_tensor(&l, id, round, t);
-    if ((status = dist_work_test(plan, &done)) != DIST_OK || !done || dist_work_wait(plan, 0) != DIST_OK)
+    if (dist_work_test(plan, &done) != DIST_OK || !done || dist_work_wait(plan, 0) != DIST_OK)
       return dist_fail(DIST_INTERNAL, "it is under way before it has begun");
     EXPECT(dist_work_ready(plan, 4), DIST_INVALID_ARGUMENT, "tensor is 4; the plan has 4");
     EXPECT(dist_work_ready(plan, SIZE_MAX), DIST_INVALID_ARGUMENT, "the plan has 4");

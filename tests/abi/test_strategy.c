@@ -8,14 +8,15 @@ static dist_status create(dist_strategy_options options, dist_strategy **out) {
   return dist_strategy_create(&options, out);
 }
 
-static void the_three_kinds(void **state) {
+static void every_kind(void **state) {
   (void)state;
-  for (int32_t kind = DIST_STRATEGY_MIRRORED; kind <= DIST_STRATEGY_DEFAULT; kind++) {
+  for (int32_t kind = DIST_STRATEGY_MIRRORED; kind <= DIST_STRATEGY_CENTRAL_STORAGE; kind++) {
+    const int many = kind == DIST_STRATEGY_MIRRORED || kind == DIST_STRATEGY_CENTRAL_STORAGE;
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.kind = kind;
-    options.num_replicas = kind == DIST_STRATEGY_MIRRORED ? 3 : 0;
+    options.num_replicas = many ? 3 : 0;
     dist_strategy *strategy = strategy_with(options);
-    assert_int_equal(dist_strategy_num_replicas(strategy), kind == DIST_STRATEGY_MIRRORED ? 3 : 1);
+    assert_int_equal(dist_strategy_num_replicas(strategy), many ? 3 : 1);
     assert_healthy(DIST_THREADS_CALLER, strategy);
     assert_ok(dist_strategy_destroy(strategy));
   }
@@ -58,7 +59,7 @@ static void options_out_of_range(void **state) {
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   options.num_replicas = 2;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "one replica");
-  static const int32_t wrong[] = {-1, 3, INT32_MAX};
+  static const int32_t wrong[] = {-1, 4, INT32_MAX};
   for (size_t i = 0; i < COUNT_OF(wrong); i++) {
     options = init;
     options.kind = wrong[i];
@@ -225,7 +226,7 @@ static void width_follows_affinity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_three_kinds),        cmocka_unit_test(nothing_is_given),
+      cmocka_unit_test(every_kind),             cmocka_unit_test(nothing_is_given),
       cmocka_unit_test(options_out_of_range),   cmocka_unit_test(options_of_other_versions),
       cmocka_unit_test(destroy_while_running),  cmocka_unit_test(destroy_is_refused_and_harmless_beside_runs),
       cmocka_unit_test(many_side_by_side),      cmocka_unit_test(sixty_four_replicas),

@@ -198,7 +198,7 @@ static void nests_are_at_most_sixty_four_deep(void **state) {
   }
   dist_value *deeper = NULL;
   assert_fails(dist_value_create_list(*state, &nest, 1, &deeper), DIST_INVALID_ARGUMENT,
-               "a list nested 65 deep: lists and dictionaries may stand in each other 64 deep");
+               "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
   assert_null(deeper);
   dist_value_release(nest);
 }

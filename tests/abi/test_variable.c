@@ -93,7 +93,7 @@ static void every_replica_has_a_copy(void **state) {
   }
   dist_tensor none;
   assert_fails(dist_variable_component(variable, R, &none), DIST_INVALID_ARGUMENT,
-               "dist_variable_component(): replica_id is 4; variable \"Variable\" has copies 0 to 3");
+               "dist_variable_component(): replica_id is 4; variable \"Variable\" has components 0 to 3");
   assert_int_equal(dist_variable_component(variable, -1, &none), DIST_INVALID_ARGUMENT);
   dist_variable_destroy(variable);
   dist_variable_destroy(NULL);
@@ -196,8 +196,10 @@ static void another_strategys_variable_is_refused(void **state) {
   assert_int_equal(dist_strategy_create(&options, &other), DIST_OK);
   dist_variable *variable = variable_of(other, 1, 2, "theirs");
   dist_value *value = value_of(*state, 1, 1);
-  assert_fails(dist_variable_assign(*state, variable, DIST_ASSIGN, value), DIST_INVALID_ARGUMENT,
-               "variable \"theirs\" has 2 copies for 4 replicas: it is another strategy's");
+  assert_fails(
+      dist_variable_assign(*state, variable, DIST_ASSIGN, value), DIST_FAILED_PRECONDITION,
+      "variable \"theirs\" belongs to another strategy, and strategies do not mix: use it with the one that "
+      "made it");
   dist_value_release(value);
   assert_int_equal(dist_strategy_destroy(other), DIST_OK);
   assert_copy(variable, 1, 1, 2);

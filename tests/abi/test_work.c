@@ -176,10 +176,10 @@ static dist_status issue_sum(dist_replica *replica, sum *s, dist_work **out_work
 /* Of contributions first + r, r < n. */
 static dist_status end_sum(sum *s, int32_t n, float first) {
   dist_status status = DIST_OK;
+  const int32_t sum_of_ids = n * (n - 1) / 2;
   for (int64_t i = 0; i < s->length && status == DIST_OK; i++) {
     const float each = first + (float)(i % 7);
-    if (s->data[i] != (float)n * each + (float)(n * (n - 1) / 2))
-      status = dist_fail(DIST_INTERNAL, "a wrong sum");
+    if (s->data[i] != (float)n * each + (float)sum_of_ids) status = dist_fail(DIST_INTERNAL, "a wrong sum");
   }
   free(s->data);
   return status;

@@ -16,9 +16,12 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "topology": ["kernel"],
     "cluster": ["kernel"],
     "input": ["value"],
+    "checkpoint": ["value"],
+    "metric": ["value"],
     "cross_device": ["comm", "value", "topology", "cluster"],
+    "inspect": ["cross_device"],
     "run": ["cross_device"],
-    "strategy": ["run", "input"],
+    "strategy": ["run", "input", "checkpoint"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}
 INCLUDE = re.compile(r'^\s*[#%]\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

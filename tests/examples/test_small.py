@@ -3,6 +3,7 @@
 """The small examples print what their sources say. PROGRAM in the environment is the one to run."""
 
 import os
+import re
 import subprocess
 import unittest
 
@@ -38,6 +39,38 @@ class BatchReduceTo(unittest.TestCase):
         done = subprocess.run([PROGRAM, "100000"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("batch_reduce_to: ", done.stderr)
+
+
+class TrainingLoop(unittest.TestCase):
+    """The documented training loop learns, and as well on any number of replicas."""
+
+    LINE = re.compile(r"epoch (\d+): loss (\d+\.\d{4}), accuracy (\d+\.\d)%")
+
+    def epochs_on(self, replicas):
+        lines = output_of(str(replicas)).splitlines()
+        rows = [self.LINE.fullmatch(line) for line in lines]
+        self.assertNotIn(None, rows, lines)
+        self.assertEqual([int(row[1]) for row in rows], list(range(1, 9)))
+        return [(float(row[2]), float(row[3])) for row in rows]
+
+    def test_loss_falls_and_accuracy_rises(self):
+        epochs = self.epochs_on(2)
+        losses = [loss for loss, _ in epochs]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertGreater(losses[0], 2 * losses[-1])
+        self.assertGreater(epochs[-1][1], 97)
+
+    def test_replicas_change_only_the_rounding(self):
+        alone = self.epochs_on(1)
+        for replicas in (2, 3, 4, 8):
+            for (loss, accuracy), (own_loss, own_accuracy) in zip(alone, self.epochs_on(replicas)):
+                self.assertAlmostEqual(loss, own_loss, delta=1e-3)
+                self.assertAlmostEqual(accuracy, own_accuracy, delta=0.5)
+
+    def test_an_impossible_number_is_an_error(self):
+        done = subprocess.run([PROGRAM, "100000"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("training_loop: ", done.stderr)
 
 
 if __name__ == "__main__":

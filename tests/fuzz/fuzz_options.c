@@ -29,14 +29,17 @@ static given decode(bytes* in, size_t known, const size_t* fields) {
   assert_non_null(g.memory);
   for (; fields[1] != 0; fields += 2) {
     const int64_t number = take_hostile(in); /* little-endian */
-    if (fields[0] + fields[1] <= g.size) memcpy((char*)g.memory + fields[0], &number, fields[1]);
+    const size_t bytes = fields[1] < sizeof number ? fields[1] : sizeof number;
+    if (fields[0] + bytes <= room) memcpy((char*)g.memory + fields[0], &number, bytes);
   }
   memcpy(g.memory, &g.size, sizeof g.size);
-  for (size_t i = known; i < g.size; i++) {
-    const uint8_t byte = how & 1 ? take(in) : 0;
-    ((uint8_t*)g.memory)[i] = byte;
-    g.future = g.future || byte != 0;
+  if (g.size <= known || (how & 1) == 0) return g;
+  uint8_t tail[1 + LONGEST_TAIL] = {0};
+  for (size_t i = 0; i < g.size - known; i++) {
+    tail[i] = take(in);
+    g.future = g.future || tail[i] != 0;
   }
+  memcpy((char*)g.memory + known, tail, g.size - known);
   return g;
 }
 
@@ -73,7 +76,9 @@ static given create_strategy(bytes* in) {
 }
 
 static given create_variable(bytes* in) {
-  given g = DECODE(in, dist_variable_options, FIELD(dist_variable_options, aggregation));
+  given g = DECODE(in, dist_variable_options, FIELD(dist_variable_options, aggregation),
+                   FIELD(dist_variable_options, synchronization), FIELD(dist_variable_options, trainable),
+                   FIELD(dist_variable_options, partitions), FIELD(dist_variable_options, reserved));
   float number = 1;
   const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   dist_variable* variable = NULL;
@@ -85,7 +90,14 @@ static given create_variable(bytes* in) {
 static given create_dataset(bytes* in) {
   given g = DECODE(in, dist_dataset_options, FIELD(dist_dataset_options, drop_remainder),
                    FIELD(dist_dataset_options, global_batch_size), FIELD(dist_dataset_options, shuffle),
-                   FIELD(dist_dataset_options, prefetch), FIELD(dist_dataset_options, seed));
+                   FIELD(dist_dataset_options, prefetch), FIELD(dist_dataset_options, seed),
+                   FIELD(dist_dataset_options, shard_policy), FIELD(dist_dataset_options, num_workers),
+                   FIELD(dist_dataset_options, worker_index), FIELD(dist_dataset_options, worker_batches),
+                   FIELD(dist_dataset_options, shard_hint), FIELD(dist_dataset_options, interleave),
+                   FIELD(dist_dataset_options, static_shapes), FIELD(dist_dataset_options, replication_mode),
+                   FIELD(dist_dataset_options, fetch_to_device),
+                   FIELD(dist_dataset_options, place_dataset_on_device),
+                   FIELD(dist_dataset_options, num_batch_sizes));
   float rows[6] = {0};
   const int64_t shape[2] = {3, 2};
   const dist_tensor tensor = {rows, DIST_F32, 2, shape, NULL};
@@ -94,10 +106,11 @@ static given create_dataset(bytes* in) {
   check(&g, status);
   if (status != DIST_OK) return g;
   dist_iterator* iterator = NULL;
-  assert_ok(dist_iterator_create(dataset, &iterator));
+  check(&g, dist_iterator_create(dataset, &iterator));
   dist_dataset_destroy(dataset);
   dist_value* batch = NULL;
-  for (int i = 0; i < 4 && dist_iterator_next(iterator, &batch) == DIST_OK; i++) dist_value_release(batch);
+  for (int i = 0; iterator != NULL && i < 4 && dist_iterator_next(iterator, &batch) == DIST_OK; i++)
+    dist_value_release(batch);
   dist_iterator_destroy(iterator);
   return g;
 }
@@ -113,8 +126,9 @@ static void await_idle(void) {
 }
 
 static given run_with(bytes* in) {
-  given g =
-      DECODE(in, dist_run_options, FIELD(dist_run_options, reserved), FIELD(dist_run_options, timeout_ns));
+  given g = DECODE(in, dist_run_options, FIELD(dist_run_options, reserved),
+                   FIELD(dist_run_options, timeout_ns), FIELD(dist_run_options, enable_dynamic_batch_size),
+                   FIELD(dist_run_options, bucketizing_dynamic_shape));
   check(&g, dist_run_values(strategy, nothing, NULL, NULL, NULL, g.memory, NULL));
   await_idle(); /* a deadline of a nanosecond leaves replicas inside */
   return g;

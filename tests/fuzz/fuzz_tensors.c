@@ -113,13 +113,19 @@ static void check_dataset(dist_strategy* strategy, const hostile* h, const dist_
     assert_int_equal(status, DIST_INVALID_ARGUMENT);
     return;
   }
-  if (status != DIST_OK) { /* rows that cannot be split as they are; a batch size < 0 */
-    assert_true(options->global_batch_size < 0 || (options->global_batch_size == 0 && h->tensor.ndim < 2));
+  if (status != DIST_OK) {
+    assert_int_equal(status, DIST_INVALID_ARGUMENT);
+    assert_true(options->global_batch_size < 0);
     return;
   }
   dist_iterator* iterator = NULL;
-  assert_ok(dist_iterator_create(dataset, &iterator));
+  const dist_status begun = dist_iterator_create(dataset, &iterator);
   dist_dataset_destroy(dataset);
+  if (options->global_batch_size == 0 && h->tensor.ndim < 2) { /* scalars, which cannot be split */
+    assert_int_equal(begun, DIST_INVALID_ARGUMENT);
+    return;
+  }
+  assert_ok(begun);
   dist_value* batch = NULL;
   int64_t batches = 0;
   dist_status next;

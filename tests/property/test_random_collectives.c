@@ -82,7 +82,7 @@ static void random_collectives(void** state) {
     for (int32_t n = 1; n <= MEMBERS; n++) {
       strategies[threads][n] = strategy_of(n, threads);
       for (int g = 0; g < GROUPS; g++) { /* any subset, by its bits; replica g % n is always in it */
-        uint64_t seed = (uint64_t)(n * GROUPS + g);
+        uint64_t seed = (uint64_t)n * GROUPS + (uint64_t)g;
         const uint64_t bits = next_random(&seed);
         int32_t ids[MEMBERS];
         size_t size = 0;

@@ -6,7 +6,11 @@
 #include <new>
 #include <vector>
 
+#include "core/cross_device/assign.hpp"
+#include "core/cross_device/gather.hpp"
+#include "core/cross_device/local_results.hpp"
 #include "core/cross_device/reduce.hpp"
+#include "core/cross_device/reduce_to.hpp"
 #include "core/cross_device/update.hpp"
 #include "core/value/dlpack.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -126,7 +130,7 @@ void reducing(void**) {
   const int32_t axis = 0;
   f.refuse_each([&] {
     ValueRef out;
-    return reduce(f.context(), DIST_REDUCE_SUM, *nest, &axis, 1, &out);
+    return reduce(f.context(), DIST_REDUCE_SUM, *nest->items()[1], &axis, 1, &out);
   });
   // Large enough for oneTBB.
   const int64_t n = 1 << 10;
@@ -141,18 +145,28 @@ void reducing_batches(void**) {
   Fixture f;
   const ValueRef a = f.spread(DIST_F32, {4});
   const ValueRef b = f.spread(DIST_F16, {5}, true);
-  const ValueRef c = f.tensor(DIST_I64, {});
+  const ValueRef c = f.spread(DIST_I64, {});
   Value* const values[] = {a.get(), b.get(), c.get()};
-  const Destination destinations[] = {{}, {nullptr, a.get(), nullptr}, {nullptr, nullptr, "replica:1"}};
+  const Destination destinations[] = {
+      {nullptr, nullptr, nullptr, true}, {nullptr, a.get()}, {nullptr, nullptr, "replica:1"}};
   f.refuse_each([&] {
     ValueRef outs[3];
     const auto nothing_written = [&] { return !outs[0] && !outs[1] && !outs[2]; };
     try {
-      return batch_reduce_to(f.context(), DIST_REDUCE_SUM, values, destinations, outs);
+      return reduce_to(f.context(), ReduceRules::kBatch, DIST_REDUCE_SUM, values, destinations, outs);
     } catch (const std::bad_alloc&) {
       assert_true(nothing_written());
       throw;
     }
+  });
+}
+
+void gathering(void**) {
+  Fixture f;
+  const ValueRef a = f.spread(DIST_F32, {4, 2}, true);
+  f.refuse_each([&] {
+    ValueRef out;
+    return gather(f.context(), *a, 1, &out);
   });
 }
 
@@ -165,17 +179,27 @@ void changing_variables(void**) {
   Fixture f;
   const ValueRef value = f.spread(DIST_F32, {4});
   const ValueRef args = f.of(DIST_VALUE_LIST, {value, f.spread(DIST_I32, {})});
+  const VariableHome home{DIST_STRATEGY_MIRRORED, kReplicas};
+  VariableOptions options;
+  options.aggregation = DIST_AGGREGATION_SUM;
+  options.name = "a name that is too long to be kept inside a string object";
   f.refuse_each([&] {
     Ref<Variable> made;
-    return Variable::create(f.memory(), kReplicas, value->items()[0]->tensor(), DIST_AGGREGATION_SUM,
-                            "a name that is too long to be kept inside a string object", &made);
+    return Variable::create(f.memory(), home, options, value->items()[0]->tensor(), &made);
   });
   Ref<Variable> variable;
-  assert_true(Variable::create(f.memory(), kReplicas, value->items()[0]->tensor(), DIST_AGGREGATION_SUM,
-                               nullptr, &variable)
-                  .ok());
+  assert_true(Variable::create(f.memory(), home, options, value->items()[0]->tensor(), &variable).ok());
   f.refuse_each([&] { return update(f.context(), *variable, {touch, nullptr}, args.get()); });
   f.refuse_each([&] { return assign(f.context(), *variable, DIST_ASSIGN_ADD, *value); });
+  f.refuse_each([&] { return merged_assign(f.context(), *variable, DIST_ASSIGN, *value); });
+  options.synchronization = DIST_SYNCHRONIZATION_ON_READ;
+  Ref<Variable> apart;
+  assert_true(Variable::create(f.memory(), home, options, value->items()[0]->tensor(), &apart).ok());
+  f.refuse_each([&] {
+    ValueRef sum;
+    return read(f.context(), *apart, &sum);
+  });
+  f.refuse_each([&] { return assign(f.context(), *apart, DIST_ASSIGN, *value->items()[0]); });
   const ValueRef handle = Value::of_variable(*variable);
   f.refuse_each([&] {
     ValueRef list;
@@ -200,10 +224,8 @@ void changing_variables(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(merging),
-      cmocka_unit_test(reducing),
-      cmocka_unit_test(reducing_batches),
-      cmocka_unit_test(changing_variables),
+      cmocka_unit_test(merging),   cmocka_unit_test(reducing),           cmocka_unit_test(reducing_batches),
+      cmocka_unit_test(gathering), cmocka_unit_test(changing_variables),
   };
   return cmocka_run_group_tests_name("reduce_alloc", tests, nullptr, nullptr);
 }

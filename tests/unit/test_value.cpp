@@ -114,7 +114,7 @@ void what_all_have_in_common_stays_itself(void**) {
     assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
     // Two handles to one variable are the same.
     Ref<Variable> variable;
-    assert_true(Variable::create(*memory, 2, one->tensor(), DIST_AGGREGATION_NONE, nullptr, &variable).ok());
+    assert_true(Variable::create(*memory, {DIST_STRATEGY_MIRRORED, 2}, {}, one->tensor(), &variable).ok());
     const ValueRef handle = Value::of_variable(*variable);
     const ValueRef again = Value::of_variable(*variable);
     Value* const handles[] = {handle.get(), again.get()};
@@ -156,10 +156,15 @@ void different_structures_are_named_with_their_path(void**) {
   Value* const keys_reversed[] = {ac.get(), ab.get()};
   assert_fails(merge(*memory, keys_reversed, "result", &out),
                "result: replica 1 gave the key \"b\", replica 0 did not; all give the same keys");
-  Value* const missing[] = {nullptr, tensor.get()};
+  Value* const missing[] = {nullptr, two.get()};
   assert_fails(
       merge(*memory, missing, "result", &out),
-      "result: replica 0 gave nothing, replica 1 a tensor f32[4]; results of one structure can be merged");
+      "result: replica 0 gave nothing, replica 1 a list of 2; results of one structure can be merged");
+  const ValueRef pair = make(*memory, DIST_VALUE_TUPLE, {tensor, tensor});
+  Value* const sequences[] = {pair.get(), two.get()};
+  assert_fails(
+      merge(*memory, sequences, "result", &out),
+      "result: replica 0 gave a tuple of 2, replica 1 a list of 2; results of one structure can be merged");
   const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {tensor, tensor});
   Value* const nested[] = {tensor.get(), spread.get()};
   assert_fails(
@@ -167,6 +172,45 @@ void different_structures_are_named_with_their_path(void**) {
       "result: replica 1 gave a per-replica value: a replica gives its own part only, or all give the same "
       "object");
   assert_null(out.get());
+}
+
+void leaves_of_any_kind_stand_side_by_side(void**) {
+  CountingMemory memory;
+  {
+    const ValueRef number = scalar(*memory, 1);
+    const ValueRef text = Value::create_text(*memory, "one");
+    const ValueRef none = Value::create_none(*memory);
+    ValueRef merged;
+    Value* const mixed[] = {number.get(), text.get(), nullptr};
+    assert_true(merge(*memory, mixed, "result", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
+    assert_string_equal(merged->items()[1]->text(), "one");
+    assert_true(merged->items()[2]->is_none());  // no result where others have one
+    // All nothings are one, whoever made them.
+    const ValueRef other = Value::create_none(*memory);
+    Value* const nothing[] = {none.get(), other.get(), nullptr};
+    assert_true(merge(*memory, nothing, "result", &merged).ok());
+    assert_true(merged->is_none());
+    // Two texts of the same letters are two.
+    const ValueRef again = Value::create_text(*memory, "one");
+    Value* const texts[] = {text.get(), again.get()};
+    assert_true(merge(*memory, texts, "result", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_PER_REPLICA);
+    // Tuples merge as lists do, and stay tuples.
+    const ValueRef first = make(*memory, DIST_VALUE_TUPLE, {number, none});
+    const ValueRef second = make(*memory, DIST_VALUE_TUPLE, {text, other});
+    Value* const tuples[] = {first.get(), second.get()};
+    assert_true(merge(*memory, tuples, "result", &merged).ok());
+    assert_int_equal(merged->kind(), DIST_VALUE_TUPLE);
+    assert_int_equal(merged->items()[0]->kind(), DIST_VALUE_PER_REPLICA);
+    assert_true(merged->items()[1]->is_none());
+    ValueRef mine;
+    assert_true(component_of(*memory, merged.get(), 1, &mine).ok());
+    assert_int_equal(mine->kind(), DIST_VALUE_TUPLE);
+    assert_ptr_equal(mine->items()[0].get(), text.get());
+  }
+  assert_int_equal(memory.live(), 0);
+  assert_int_equal(memory.mistakes(), 0);
 }
 
 void lists_nest_sixty_four_deep(void**) {
@@ -180,7 +224,7 @@ void lists_nest_sixty_four_deep(void**) {
     ValueRef deeper;
     Value* const item[] = {nest.get()};
     assert_fails(Value::create(*memory, DIST_VALUE_LIST, item, &deeper),
-                 "a list nested 65 deep: lists and dictionaries may stand in each other 64 deep");
+                 "a list nested 65 deep: lists, tuples and dictionaries may stand in each other 64 deep");
     // What is as deep as can be can still be one replica's.
     const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {nest, nest});
     assert_int_equal(spread->depth(), kMaxNesting);
@@ -238,7 +282,10 @@ void assignments_change_one_copy(void**) {
   const dist_tensor initial{const_cast<int32_t*>(start), DIST_I32, 2, shape, nullptr};
   const dist_tensor value{const_cast<int32_t*>(columns), DIST_I32, 2, shape, transposed};
   Ref<Variable> variable;
-  assert_true(Variable::create(*memory, 3, initial, DIST_AGGREGATION_SUM, "v", &variable).ok());
+  VariableOptions options;
+  options.aggregation = DIST_AGGREGATION_SUM;
+  options.name = "v";
+  assert_true(Variable::create(*memory, {DIST_STRATEGY_MIRRORED, 3}, options, initial, &variable).ok());
   assert_string_equal(variable->name(), "v");
   assert_true(variable->check_assign(DIST_ASSIGN_SUB, value, "value").ok());
   variable->assign(DIST_ASSIGN_SUB, 1, value);
@@ -272,9 +319,8 @@ void check_subtraction(dist_dtype dtype, Bits one, Bits three, Bits minus_two) {
   std::vector<Bits> threes(kCount, three);
   const int64_t shape[] = {kCount};
   Ref<Variable> variable;
-  assert_true(Variable::create(*memory, 1, {ones.data(), dtype, 1, shape, nullptr}, DIST_AGGREGATION_MEAN,
-                               nullptr, &variable)
-                  .ok());
+  const dist_tensor initial{ones.data(), dtype, 1, shape, nullptr};
+  assert_true(Variable::create(*memory, {DIST_STRATEGY_MIRRORED, 1}, {}, initial, &variable).ok());
   variable->assign(DIST_ASSIGN_SUB, 0, {threes.data(), dtype, 1, shape, nullptr});
   const std::vector<Bits> wanted(kCount, minus_two);
   assert_memory_equal(variable->component(0).data, wanted.data(), kCount * sizeof(Bits));
@@ -292,11 +338,16 @@ void variables_refuse_what_they_cannot_do(void**) {
   CountingMemory memory;
   int32_t number = 1;
   const dist_tensor tensor{&number, DIST_I32, 0, nullptr, nullptr};
+  const VariableHome mirrored{DIST_STRATEGY_MIRRORED, 2};
   Ref<Variable> variable;
+  VariableOptions options;
+  options.name = "count";
+  options.aggregation = DIST_AGGREGATION_MEAN;
   assert_fails(
-      Variable::create(*memory, 2, tensor, DIST_AGGREGATION_MEAN, "count", &variable),
+      Variable::create(*memory, mirrored, options, tensor, &variable),
       "variable \"count\": MEAN of i32 is no i32; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA");
-  assert_fails(Variable::create(*memory, 2, tensor, 4, "count", &variable),
+  options.aggregation = 4;
+  assert_fails(Variable::create(*memory, mirrored, options, tensor, &variable),
                "variable \"count\": aggregation 4 is none of DIST_AGGREGATION_...");
   assert_int_equal(memory.live(), 0);
 }
@@ -355,6 +406,7 @@ int main() {
       cmocka_unit_test(equal_structures_merge_leaf_by_leaf),
       cmocka_unit_test(what_all_have_in_common_stays_itself),
       cmocka_unit_test(different_structures_are_named_with_their_path),
+      cmocka_unit_test(leaves_of_any_kind_stand_side_by_side),
       cmocka_unit_test(lists_nest_sixty_four_deep),
       cmocka_unit_test(long_lists_merge),
       cmocka_unit_test(components_are_found_and_counted),

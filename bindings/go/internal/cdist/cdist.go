@@ -51,134 +51,173 @@ typedef long long swig_type_21;
 typedef _gostring_ swig_type_22;
 typedef _gostring_ swig_type_23;
 typedef long long swig_type_24;
-extern void _wrap_Swig_free_cdist_9dee3804a5143518(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_9dee3804a5143518(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_F16_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_F32_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_F64_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_I8_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_U8_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_I16_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_U16_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_I32_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_U32_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_I64_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_U64_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_9dee3804a5143518(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_9dee3804a5143518(void);
-extern void _wrap_StrategyOptions_kind_set_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_kind_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_StrategyOptions_num_replicas_set_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_num_replicas_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_StrategyOptions_threads_set_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_threads_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_StrategyOptions_placement_set_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_placement_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_StrategyOptions_timeout_ns_set_cdist_9dee3804a5143518(uintptr_t arg1, swig_type_1 arg2);
-extern swig_type_2 _wrap_StrategyOptions_timeout_ns_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern uintptr_t _wrap_new_StrategyOptions_cdist_9dee3804a5143518(void);
-extern void _wrap_delete_StrategyOptions_cdist_9dee3804a5143518(uintptr_t arg1);
+extern void _wrap_Swig_free_cdist_869620537ffcacdd(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_869620537ffcacdd(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_F16_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_F32_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_F64_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_I8_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_U8_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_I16_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_U16_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_I32_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_U32_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_I64_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_U64_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_869620537ffcacdd(void);
+extern void _wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_type_1 arg2);
+extern swig_type_2 _wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern uintptr_t _wrap_new_StrategyOptions_cdist_869620537ffcacdd(void);
+extern void _wrap_delete_StrategyOptions_cdist_869620537ffcacdd(uintptr_t arg1);
 
 #cgo pkg-config: dist
 
-extern uintptr_t _wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_9dee3804a5143518(int);
-extern void _wrap_DeleteDirectorReplicaBody_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_delete_ReplicaBody_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_intgo _wrap_ReplicaBody_call_cdist_9dee3804a5143518(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_new_StrategyBox_cdist_9dee3804a5143518(void);
-extern uintptr_t _wrap_StrategyBox_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_delete_StrategyBox_cdist_9dee3804a5143518(uintptr_t arg1);
-extern uintptr_t _wrap_new_ReplicaBox_cdist_9dee3804a5143518(void);
-extern uintptr_t _wrap_ReplicaBox_get_cdist_9dee3804a5143518(uintptr_t arg1);
-extern void _wrap_delete_ReplicaBox_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_intgo _wrap_fail_cdist_9dee3804a5143518(swig_intgo arg1, swig_type_3 arg2);
-extern swig_intgo _wrap_failAsTold_cdist_9dee3804a5143518(swig_intgo arg1, swig_type_4 arg2);
-extern swig_type_5 _wrap_statusName_cdist_9dee3804a5143518(swig_intgo arg1);
-extern swig_intgo _wrap_version_cdist_9dee3804a5143518(void);
-extern swig_type_6 _wrap_Strategy_make_cdist_9dee3804a5143518(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_7 _wrap_Strategy_destroy_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_intgo _wrap_Strategy_num_replicas_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_type_8 _wrap_Strategy_cancel_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_type_9 _wrap_Strategy_run_cdist_9dee3804a5143518(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_10 _wrap_Strategy_enter_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2, uintptr_t arg3);
-extern swig_intgo _wrap_Replica_id_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_intgo _wrap_Replica_num_replicas_cdist_9dee3804a5143518(uintptr_t arg1);
-extern swig_type_11 _wrap_Replica_leave_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_12 _wrap_Replica_all_reduce_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_13 arg4, swig_type_14 arg5, swig_type_15 arg6, swig_type_16 arg7);
-extern swig_type_17 _wrap_Replica_broadcast_cdist_9dee3804a5143518(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Replica_barrier_cdist_9dee3804a5143518(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
+extern uintptr_t _wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(int);
+extern void _wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_delete_ReplicaBody_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_intgo _wrap_ReplicaBody_call_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_new_StrategyBox_cdist_869620537ffcacdd(void);
+extern uintptr_t _wrap_StrategyBox_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_delete_StrategyBox_cdist_869620537ffcacdd(uintptr_t arg1);
+extern uintptr_t _wrap_new_ReplicaBox_cdist_869620537ffcacdd(void);
+extern uintptr_t _wrap_ReplicaBox_get_cdist_869620537ffcacdd(uintptr_t arg1);
+extern void _wrap_delete_ReplicaBox_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_intgo _wrap_fail_cdist_869620537ffcacdd(swig_intgo arg1, swig_type_3 arg2);
+extern swig_intgo _wrap_failAsTold_cdist_869620537ffcacdd(swig_intgo arg1, swig_type_4 arg2);
+extern swig_type_5 _wrap_statusName_cdist_869620537ffcacdd(swig_intgo arg1);
+extern swig_intgo _wrap_version_cdist_869620537ffcacdd(void);
+extern swig_type_6 _wrap_Strategy_make_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_7 _wrap_Strategy_destroy_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_intgo _wrap_Strategy_num_replicas_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_type_8 _wrap_Strategy_cancel_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_type_9 _wrap_Strategy_run_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_10 _wrap_Strategy_enter_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, uintptr_t arg3);
+extern swig_intgo _wrap_Replica_id_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_intgo _wrap_Replica_num_replicas_cdist_869620537ffcacdd(uintptr_t arg1);
+extern swig_type_11 _wrap_Replica_leave_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_12 _wrap_Replica_all_reduce_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_13 arg4, swig_type_14 arg5, swig_type_15 arg6, swig_type_16 arg7);
+extern swig_type_17 _wrap_Replica_broadcast_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
+extern swig_type_22 _wrap_Replica_barrier_cdist_869620537ffcacdd(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
 #undef intgo
 */
 import "C"
@@ -221,607 +260,880 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_9dee3804a5143518(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_BOOL int = _swig_getDIST_BOOL()
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
+func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
+func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
+func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
+func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
+func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
+func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
+func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
+func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
+func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
+func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
+func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
+func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
+func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
+func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
+func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
+func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
+func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
+func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
+func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
+func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
+func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
+func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
+func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
+func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
+func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
+func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
+func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
+func _swig_getDIST_CROSS_DEVICE_COLLECTIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_COLLECTIVE int = _swig_getDIST_CROSS_DEVICE_COLLECTIVE()
+func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
+func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
+func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
+func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
+func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
+func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
+func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
+func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
+func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
+func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
+func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd())
+	return swig_r
+}
+
+var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
 func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
 func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
 func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_869620537ffcacdd())
 	return swig_r
 }
 
@@ -841,77 +1153,77 @@ func (p SwigcptrStrategyOptions) SwigIsStrategyOptions() {
 func (arg1 SwigcptrStrategyOptions) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_kind_set_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrStrategyOptions) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_kind_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategyOptions) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_num_replicas_set_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrStrategyOptions) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_num_replicas_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategyOptions) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_threads_set_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrStrategyOptions) GetThreads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_threads_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategyOptions) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_placement_set_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrStrategyOptions) GetPlacement() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_placement_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategyOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_timeout_ns_set_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_type_1(_swig_i_1))
+	C._wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_type_1(_swig_i_1))
 }
 
 func (arg1 SwigcptrStrategyOptions) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_StrategyOptions_timeout_ns_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewStrategyOptions() (_swig_ret StrategyOptions) {
 	var swig_r StrategyOptions
-	swig_r = (StrategyOptions)(SwigcptrStrategyOptions(C._wrap_new_StrategyOptions_cdist_9dee3804a5143518()))
+	swig_r = (StrategyOptions)(SwigcptrStrategyOptions(C._wrap_new_StrategyOptions_cdist_869620537ffcacdd()))
 	return swig_r
 }
 
 func DeleteStrategyOptions(arg1 StrategyOptions) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_StrategyOptions_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_StrategyOptions_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
 type StrategyOptions interface {
@@ -953,17 +1265,17 @@ func (p *_swig_DirectorReplicaBody) DirectorInterface() interface{} {
 
 func NewDirectorReplicaBody(v interface{}) ReplicaBody {
 	p := &_swig_DirectorReplicaBody{0, v}
-	p.SwigcptrReplicaBody = SwigcptrReplicaBody(C._wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_9dee3804a5143518(C.int(swigDirectorAdd(p))))
+	p.SwigcptrReplicaBody = SwigcptrReplicaBody(C._wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorReplicaBody(arg1 ReplicaBody) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorReplicaBody_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_ReplicaBody_cdist_9dee3804a5143518
-func Swiggo_DeleteDirector_ReplicaBody_cdist_9dee3804a5143518(c int) {
+//export Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd
+func Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorReplicaBody).SwigcptrReplicaBody = 0
 	swigDirectorDelete(c)
 }
@@ -979,8 +1291,8 @@ func (swig_p *_swig_DirectorReplicaBody) Call(replica Replica) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorReplicaBody_callback_call_cdist_9dee3804a5143518
-func Swig_DirectorReplicaBody_callback_call_cdist_9dee3804a5143518(swig_c int, replica uintptr) (swig_result int) {
+//export Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd
+func Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(swig_c int, replica uintptr) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorReplicaBody)
 	swig_r = swig_p.Call(SwigcptrReplica(replica))
@@ -1002,14 +1314,14 @@ func (p SwigcptrReplicaBody) DirectorInterface() interface{} {
 
 func DeleteReplicaBody(arg1 ReplicaBody) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ReplicaBody_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ReplicaBody_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrReplicaBody) Call(arg2 Replica) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r = (int)(C._wrap_ReplicaBody_call_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int)(C._wrap_ReplicaBody_call_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1031,20 +1343,20 @@ func (p SwigcptrStrategyBox) SwigIsStrategyBox() {
 
 func NewStrategyBox() (_swig_ret StrategyBox) {
 	var swig_r StrategyBox
-	swig_r = (StrategyBox)(SwigcptrStrategyBox(C._wrap_new_StrategyBox_cdist_9dee3804a5143518()))
+	swig_r = (StrategyBox)(SwigcptrStrategyBox(C._wrap_new_StrategyBox_cdist_869620537ffcacdd()))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategyBox) Get() (_swig_ret Strategy) {
 	var swig_r Strategy
 	_swig_i_0 := arg1
-	swig_r = (Strategy)(SwigcptrStrategy(C._wrap_StrategyBox_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))))
+	swig_r = (Strategy)(SwigcptrStrategy(C._wrap_StrategyBox_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func DeleteStrategyBox(arg1 StrategyBox) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_StrategyBox_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_StrategyBox_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
 type StrategyBox interface {
@@ -1064,20 +1376,20 @@ func (p SwigcptrReplicaBox) SwigIsReplicaBox() {
 
 func NewReplicaBox() (_swig_ret ReplicaBox) {
 	var swig_r ReplicaBox
-	swig_r = (ReplicaBox)(SwigcptrReplicaBox(C._wrap_new_ReplicaBox_cdist_9dee3804a5143518()))
+	swig_r = (ReplicaBox)(SwigcptrReplicaBox(C._wrap_new_ReplicaBox_cdist_869620537ffcacdd()))
 	return swig_r
 }
 
 func (arg1 SwigcptrReplicaBox) Get() (_swig_ret Replica) {
 	var swig_r Replica
 	_swig_i_0 := arg1
-	swig_r = (Replica)(SwigcptrReplica(C._wrap_ReplicaBox_get_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))))
+	swig_r = (Replica)(SwigcptrReplica(C._wrap_ReplicaBox_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func DeleteReplicaBox(arg1 ReplicaBox) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ReplicaBox_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_ReplicaBox_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 }
 
 type ReplicaBox interface {
@@ -1090,7 +1402,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_9dee3804a5143518(C.swig_intgo(_swig_i_0), *(*C.swig_type_3)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0), *(*C.swig_type_3)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1101,7 +1413,7 @@ func FailAsTold(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_failAsTold_cdist_9dee3804a5143518(C.swig_intgo(_swig_i_0), *(*C.swig_type_4)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_failAsTold_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0), *(*C.swig_type_4)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1111,7 +1423,7 @@ func FailAsTold(arg1 int, arg2 string) (_swig_ret int) {
 func StatusName(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_statusName_cdist_9dee3804a5143518(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_statusName_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -1120,7 +1432,7 @@ func StatusName(arg1 int) (_swig_ret string) {
 
 func Version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_version_cdist_9dee3804a5143518())
+	swig_r = (int)(C._wrap_version_cdist_869620537ffcacdd())
 	return swig_r
 }
 
@@ -1137,7 +1449,7 @@ func StrategyMake(arg1 StrategyOptions, arg2 StrategyBox) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_Strategy_make_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_Strategy_make_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1151,7 +1463,7 @@ func StrategyMake(arg1 StrategyOptions, arg2 StrategyBox) (_swig_ret error) {
 func (arg1 SwigcptrStrategy) Destroy() (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Strategy_destroy_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Strategy_destroy_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1165,14 +1477,14 @@ func (arg1 SwigcptrStrategy) Destroy() (_swig_ret error) {
 func (arg1 SwigcptrStrategy) Num_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Strategy_num_replicas_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_Strategy_num_replicas_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrStrategy) Cancel() (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Strategy_cancel_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Strategy_cancel_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1187,7 +1499,7 @@ func (arg1 SwigcptrStrategy) Run(arg2 ReplicaBody) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_Strategy_run_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_Strategy_run_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1203,7 +1515,7 @@ func (arg1 SwigcptrStrategy) Enter(arg2 int, arg3 ReplicaBox) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_Strategy_enter_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_Strategy_enter_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1236,14 +1548,14 @@ func (p SwigcptrReplica) SwigIsReplica() {
 func (arg1 SwigcptrReplica) Id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Replica_id_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_Replica_id_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrReplica) Num_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Replica_num_replicas_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_Replica_num_replicas_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1251,7 +1563,7 @@ func (arg1 SwigcptrReplica) Leave(arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Replica_leave_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_Replica_leave_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1271,7 +1583,7 @@ func (arg1 SwigcptrReplica) All_reduce(arg2 int, arg3 int, arg4 []byte, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_Replica_all_reduce_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_3)), C.swig_type_14(_swig_i_4), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_5)), C.swig_type_16(_swig_i_6))
+	swig_r_p := C._wrap_Replica_all_reduce_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_3)), C.swig_type_14(_swig_i_4), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_5)), C.swig_type_16(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -1297,7 +1609,7 @@ func (arg1 SwigcptrReplica) Broadcast(arg2 int, arg3 int, arg4 []byte, arg5 int6
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_Replica_broadcast_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_5)), C.swig_type_21(_swig_i_6))
+	swig_r_p := C._wrap_Replica_broadcast_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_5)), C.swig_type_21(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -1319,7 +1631,7 @@ func (arg1 SwigcptrReplica) Barrier(arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Replica_barrier_cdist_9dee3804a5143518(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_type_24(_swig_i_2))
+	swig_r_p := C._wrap_Replica_barrier_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_type_24(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

@@ -432,21 +432,21 @@ SwigDirector_ReplicaBody::SwigDirector_ReplicaBody(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ReplicaBody_cdist_9dee3804a5143518(intgo);
+extern "C" void Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(intgo);
 SwigDirector_ReplicaBody::~SwigDirector_ReplicaBody()
 {
-  Swiggo_DeleteDirector_ReplicaBody_cdist_9dee3804a5143518(go_val);
+  Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorReplicaBody_callback_call_cdist_9dee3804a5143518(int, dist_replica *replica);
+extern "C" intgo Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(int, dist_replica *replica);
 int32_t SwigDirector_ReplicaBody::call(dist_replica *replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
   dist_replica *swig_replica;
   
   *(dist_replica **)&swig_replica = (dist_replica *)replica; 
-  result = Swig_DirectorReplicaBody_callback_call_cdist_9dee3804a5143518(go_val, swig_replica);
+  result = Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(go_val, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
@@ -455,7 +455,7 @@ int32_t SwigDirector_ReplicaBody::call(dist_replica *replica) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_9dee3804a5143518(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_869620537ffcacdd(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -465,7 +465,7 @@ void _wrap_Swig_free_cdist_9dee3804a5143518(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_9dee3804a5143518(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_869620537ffcacdd(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -478,7 +478,7 @@ void *_wrap_Swig_malloc_cdist_9dee3804a5143518(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_OK_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -490,7 +490,7 @@ intgo _wrap_DIST_OK_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_CANCELLED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -502,7 +502,7 @@ intgo _wrap_DIST_CANCELLED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_UNKNOWN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -514,7 +514,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -526,7 +526,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -538,7 +538,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -550,7 +550,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -562,7 +562,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -574,7 +574,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -586,7 +586,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -598,7 +598,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_ABORTED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -610,7 +610,7 @@ intgo _wrap_DIST_ABORTED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -622,7 +622,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -634,7 +634,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_INTERNAL_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -646,7 +646,7 @@ intgo _wrap_DIST_INTERNAL_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -658,7 +658,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -670,7 +670,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_F16_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -682,7 +682,7 @@ intgo _wrap_DIST_F16_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_BF16_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -694,7 +694,7 @@ intgo _wrap_DIST_BF16_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_F32_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -706,7 +706,7 @@ intgo _wrap_DIST_F32_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_F64_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -718,7 +718,7 @@ intgo _wrap_DIST_F64_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_I8_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -730,7 +730,7 @@ intgo _wrap_DIST_I8_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_U8_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -742,7 +742,7 @@ intgo _wrap_DIST_U8_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_I16_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -754,7 +754,7 @@ intgo _wrap_DIST_I16_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_U16_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -766,7 +766,7 @@ intgo _wrap_DIST_U16_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_I32_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -778,7 +778,7 @@ intgo _wrap_DIST_I32_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_U32_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -790,7 +790,7 @@ intgo _wrap_DIST_U32_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_I64_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -802,7 +802,7 @@ intgo _wrap_DIST_I64_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_U64_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -814,7 +814,7 @@ intgo _wrap_DIST_U64_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COMPLEX64_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -826,7 +826,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_BOOL_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -838,7 +838,7 @@ intgo _wrap_DIST_BOOL_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -850,7 +850,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -862,7 +862,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -874,7 +874,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -886,7 +886,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -898,7 +898,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -910,7 +910,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -922,7 +922,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -934,7 +934,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -946,7 +946,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -958,7 +958,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -970,7 +970,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -982,7 +982,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -994,7 +994,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1006,7 +1006,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1018,7 +1018,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1030,7 +1030,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1042,7 +1042,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1054,7 +1054,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1066,7 +1066,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1078,7 +1078,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1090,7 +1090,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1102,7 +1102,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1114,7 +1114,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1126,7 +1126,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1138,7 +1138,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1150,7 +1150,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1162,7 +1162,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1174,7 +1174,19 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_STRATEGY_CENTRAL_STORAGE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1186,7 +1198,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1198,7 +1210,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1210,7 +1222,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1222,7 +1234,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1234,7 +1246,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1246,7 +1258,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1258,7 +1270,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1270,7 +1282,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1282,7 +1294,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1294,7 +1306,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1306,7 +1318,139 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_TUPLE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_TEXT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_OBJECT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_INDEXED_SLICES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_RAGGED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_SPARSE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SYNCHRONIZATION_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SYNCHRONIZATION_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SYNCHRONIZATION_ON_WRITE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SYNCHRONIZATION_ON_READ;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1318,7 +1462,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1330,7 +1474,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1342,7 +1486,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1354,7 +1498,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_ASSIGN_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1366,7 +1510,7 @@ intgo _wrap_DIST_ASSIGN_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1378,7 +1522,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1390,7 +1534,331 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_ADD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_SUB;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_UPDATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MUL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_DIV;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MAX;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_BATCH_UPDATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COMMUNICATION_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COMMUNICATION_RING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COMMUNICATION_NCCL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_DEFAULT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_NCCL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_COLLECTIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_HOST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_INPUT_PER_WORKER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_INPUT_PER_REPLICA;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_OFF;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_FILE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_DATA;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SHARD_HINT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_SUM;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_MEAN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_ACCURACY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1402,7 +1870,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1414,7 +1882,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1426,7 +1894,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1438,7 +1906,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1450,7 +1918,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1462,7 +1930,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1474,7 +1942,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1486,7 +1954,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_9dee3804a5143518() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_9dee3804a5143518() {
+intgo _wrap_DIST_LOG_INFO_cdist_869620537ffcacdd() {
   int result;
   intgo _swig_go_result;
   
@@ -1498,7 +1966,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_9dee3804a5143518() {
 }
 
 
-void _wrap_StrategyOptions_kind_set_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -1510,7 +1978,7 @@ void _wrap_StrategyOptions_kind_set_cdist_9dee3804a5143518(dist_strategy_options
 }
 
 
-intgo _wrap_StrategyOptions_kind_get_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+intgo _wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1523,7 +1991,7 @@ intgo _wrap_StrategyOptions_kind_get_cdist_9dee3804a5143518(dist_strategy_option
 }
 
 
-void _wrap_StrategyOptions_num_replicas_set_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -1535,7 +2003,7 @@ void _wrap_StrategyOptions_num_replicas_set_cdist_9dee3804a5143518(dist_strategy
 }
 
 
-intgo _wrap_StrategyOptions_num_replicas_get_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+intgo _wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1548,7 +2016,7 @@ intgo _wrap_StrategyOptions_num_replicas_get_cdist_9dee3804a5143518(dist_strateg
 }
 
 
-void _wrap_StrategyOptions_threads_set_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -1560,7 +2028,7 @@ void _wrap_StrategyOptions_threads_set_cdist_9dee3804a5143518(dist_strategy_opti
 }
 
 
-intgo _wrap_StrategyOptions_threads_get_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+intgo _wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1573,7 +2041,7 @@ intgo _wrap_StrategyOptions_threads_get_cdist_9dee3804a5143518(dist_strategy_opt
 }
 
 
-void _wrap_StrategyOptions_placement_set_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -1585,7 +2053,7 @@ void _wrap_StrategyOptions_placement_set_cdist_9dee3804a5143518(dist_strategy_op
 }
 
 
-intgo _wrap_StrategyOptions_placement_get_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+intgo _wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1598,7 +2066,7 @@ intgo _wrap_StrategyOptions_placement_get_cdist_9dee3804a5143518(dist_strategy_o
 }
 
 
-void _wrap_StrategyOptions_timeout_ns_set_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -1610,7 +2078,7 @@ void _wrap_StrategyOptions_timeout_ns_set_cdist_9dee3804a5143518(dist_strategy_o
 }
 
 
-long long _wrap_StrategyOptions_timeout_ns_get_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+long long _wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1623,7 +2091,7 @@ long long _wrap_StrategyOptions_timeout_ns_get_cdist_9dee3804a5143518(dist_strat
 }
 
 
-dist_strategy_options *_wrap_new_StrategyOptions_cdist_9dee3804a5143518() {
+dist_strategy_options *_wrap_new_StrategyOptions_cdist_869620537ffcacdd() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -1634,7 +2102,7 @@ dist_strategy_options *_wrap_new_StrategyOptions_cdist_9dee3804a5143518() {
 }
 
 
-void _wrap_delete_StrategyOptions_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_StrategyOptions_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -1644,7 +2112,7 @@ void _wrap_delete_StrategyOptions_cdist_9dee3804a5143518(dist_strategy_options *
 }
 
 
-ReplicaBody *_wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_9dee3804a5143518(intgo _swig_go_0) {
+ReplicaBody *_wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(intgo _swig_go_0) {
   int arg1 ;
   ReplicaBody *result = 0 ;
   ReplicaBody *_swig_go_result;
@@ -1657,7 +2125,7 @@ ReplicaBody *_wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_9dee3804a514351
 }
 
 
-void _wrap_DeleteDirectorReplicaBody_cdist_9dee3804a5143518(ReplicaBody *_swig_go_0) {
+void _wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0) {
   ReplicaBody *arg1 = (ReplicaBody *) 0 ;
   
   arg1 = *(ReplicaBody **)&_swig_go_0; 
@@ -1667,7 +2135,7 @@ void _wrap_DeleteDirectorReplicaBody_cdist_9dee3804a5143518(ReplicaBody *_swig_g
 }
 
 
-void _wrap_delete_ReplicaBody_cdist_9dee3804a5143518(ReplicaBody *_swig_go_0) {
+void _wrap_delete_ReplicaBody_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0) {
   ReplicaBody *arg1 = (ReplicaBody *) 0 ;
   
   arg1 = *(ReplicaBody **)&_swig_go_0; 
@@ -1677,7 +2145,7 @@ void _wrap_delete_ReplicaBody_cdist_9dee3804a5143518(ReplicaBody *_swig_go_0) {
 }
 
 
-intgo _wrap_ReplicaBody_call_cdist_9dee3804a5143518(ReplicaBody *_swig_go_0, dist_replica *_swig_go_1) {
+intgo _wrap_ReplicaBody_call_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0, dist_replica *_swig_go_1) {
   ReplicaBody *arg1 = (ReplicaBody *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   int32_t result;
@@ -1692,7 +2160,7 @@ intgo _wrap_ReplicaBody_call_cdist_9dee3804a5143518(ReplicaBody *_swig_go_0, dis
 }
 
 
-StrategyBox *_wrap_new_StrategyBox_cdist_9dee3804a5143518() {
+StrategyBox *_wrap_new_StrategyBox_cdist_869620537ffcacdd() {
   StrategyBox *result = 0 ;
   StrategyBox *_swig_go_result;
   
@@ -1703,7 +2171,7 @@ StrategyBox *_wrap_new_StrategyBox_cdist_9dee3804a5143518() {
 }
 
 
-dist_strategy *_wrap_StrategyBox_get_cdist_9dee3804a5143518(StrategyBox *_swig_go_0) {
+dist_strategy *_wrap_StrategyBox_get_cdist_869620537ffcacdd(StrategyBox *_swig_go_0) {
   StrategyBox *arg1 = (StrategyBox *) 0 ;
   dist_strategy *result = 0 ;
   dist_strategy *_swig_go_result;
@@ -1716,7 +2184,7 @@ dist_strategy *_wrap_StrategyBox_get_cdist_9dee3804a5143518(StrategyBox *_swig_g
 }
 
 
-void _wrap_delete_StrategyBox_cdist_9dee3804a5143518(StrategyBox *_swig_go_0) {
+void _wrap_delete_StrategyBox_cdist_869620537ffcacdd(StrategyBox *_swig_go_0) {
   StrategyBox *arg1 = (StrategyBox *) 0 ;
   
   arg1 = *(StrategyBox **)&_swig_go_0; 
@@ -1726,7 +2194,7 @@ void _wrap_delete_StrategyBox_cdist_9dee3804a5143518(StrategyBox *_swig_go_0) {
 }
 
 
-ReplicaBox *_wrap_new_ReplicaBox_cdist_9dee3804a5143518() {
+ReplicaBox *_wrap_new_ReplicaBox_cdist_869620537ffcacdd() {
   ReplicaBox *result = 0 ;
   ReplicaBox *_swig_go_result;
   
@@ -1737,7 +2205,7 @@ ReplicaBox *_wrap_new_ReplicaBox_cdist_9dee3804a5143518() {
 }
 
 
-dist_replica *_wrap_ReplicaBox_get_cdist_9dee3804a5143518(ReplicaBox *_swig_go_0) {
+dist_replica *_wrap_ReplicaBox_get_cdist_869620537ffcacdd(ReplicaBox *_swig_go_0) {
   ReplicaBox *arg1 = (ReplicaBox *) 0 ;
   dist_replica *result = 0 ;
   dist_replica *_swig_go_result;
@@ -1750,7 +2218,7 @@ dist_replica *_wrap_ReplicaBox_get_cdist_9dee3804a5143518(ReplicaBox *_swig_go_0
 }
 
 
-void _wrap_delete_ReplicaBox_cdist_9dee3804a5143518(ReplicaBox *_swig_go_0) {
+void _wrap_delete_ReplicaBox_cdist_869620537ffcacdd(ReplicaBox *_swig_go_0) {
   ReplicaBox *arg1 = (ReplicaBox *) 0 ;
   
   arg1 = *(ReplicaBox **)&_swig_go_0; 
@@ -1760,7 +2228,7 @@ void _wrap_delete_ReplicaBox_cdist_9dee3804a5143518(ReplicaBox *_swig_go_0) {
 }
 
 
-intgo _wrap_fail_cdist_9dee3804a5143518(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -1780,7 +2248,7 @@ intgo _wrap_fail_cdist_9dee3804a5143518(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_failAsTold_cdist_9dee3804a5143518(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_failAsTold_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -1800,7 +2268,7 @@ intgo _wrap_failAsTold_cdist_9dee3804a5143518(intgo _swig_go_0, _gostring_ _swig
 }
 
 
-_gostring_ _wrap_statusName_cdist_9dee3804a5143518(intgo _swig_go_0) {
+_gostring_ _wrap_statusName_cdist_869620537ffcacdd(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1813,7 +2281,7 @@ _gostring_ _wrap_statusName_cdist_9dee3804a5143518(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_version_cdist_9dee3804a5143518() {
+intgo _wrap_version_cdist_869620537ffcacdd() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -1824,7 +2292,7 @@ intgo _wrap_version_cdist_9dee3804a5143518() {
 }
 
 
-_gostring_ _wrap_Strategy_make_cdist_9dee3804a5143518(dist_strategy_options *_swig_go_0, StrategyBox *_swig_go_1) {
+_gostring_ _wrap_Strategy_make_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, StrategyBox *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   StrategyBox *arg2 = (StrategyBox *) 0 ;
   dist_status result;
@@ -1847,7 +2315,7 @@ _gostring_ _wrap_Strategy_make_cdist_9dee3804a5143518(dist_strategy_options *_sw
 }
 
 
-_gostring_ _wrap_Strategy_destroy_cdist_9dee3804a5143518(dist_strategy *_swig_go_0) {
+_gostring_ _wrap_Strategy_destroy_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -1868,7 +2336,7 @@ _gostring_ _wrap_Strategy_destroy_cdist_9dee3804a5143518(dist_strategy *_swig_go
 }
 
 
-intgo _wrap_Strategy_num_replicas_cdist_9dee3804a5143518(dist_strategy *_swig_go_0) {
+intgo _wrap_Strategy_num_replicas_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1881,7 +2349,7 @@ intgo _wrap_Strategy_num_replicas_cdist_9dee3804a5143518(dist_strategy *_swig_go
 }
 
 
-_gostring_ _wrap_Strategy_cancel_cdist_9dee3804a5143518(dist_strategy *_swig_go_0) {
+_gostring_ _wrap_Strategy_cancel_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -1902,7 +2370,7 @@ _gostring_ _wrap_Strategy_cancel_cdist_9dee3804a5143518(dist_strategy *_swig_go_
 }
 
 
-_gostring_ _wrap_Strategy_run_cdist_9dee3804a5143518(dist_strategy *_swig_go_0, ReplicaBody *_swig_go_1) {
+_gostring_ _wrap_Strategy_run_cdist_869620537ffcacdd(dist_strategy *_swig_go_0, ReplicaBody *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   ReplicaBody *arg2 = (ReplicaBody *) 0 ;
   dist_status result;
@@ -1925,7 +2393,7 @@ _gostring_ _wrap_Strategy_run_cdist_9dee3804a5143518(dist_strategy *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Strategy_enter_cdist_9dee3804a5143518(dist_strategy *_swig_go_0, intgo _swig_go_1, ReplicaBox *_swig_go_2) {
+_gostring_ _wrap_Strategy_enter_cdist_869620537ffcacdd(dist_strategy *_swig_go_0, intgo _swig_go_1, ReplicaBox *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   ReplicaBox *arg3 = (ReplicaBox *) 0 ;
@@ -1950,7 +2418,7 @@ _gostring_ _wrap_Strategy_enter_cdist_9dee3804a5143518(dist_strategy *_swig_go_0
 }
 
 
-intgo _wrap_Replica_id_cdist_9dee3804a5143518(dist_replica *_swig_go_0) {
+intgo _wrap_Replica_id_cdist_869620537ffcacdd(dist_replica *_swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1963,7 +2431,7 @@ intgo _wrap_Replica_id_cdist_9dee3804a5143518(dist_replica *_swig_go_0) {
 }
 
 
-intgo _wrap_Replica_num_replicas_cdist_9dee3804a5143518(dist_replica *_swig_go_0) {
+intgo _wrap_Replica_num_replicas_cdist_869620537ffcacdd(dist_replica *_swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1976,7 +2444,7 @@ intgo _wrap_Replica_num_replicas_cdist_9dee3804a5143518(dist_replica *_swig_go_0
 }
 
 
-_gostring_ _wrap_Replica_leave_cdist_9dee3804a5143518(dist_replica *_swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_Replica_leave_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_status result;
@@ -1999,7 +2467,7 @@ _gostring_ _wrap_Replica_leave_cdist_9dee3804a5143518(dist_replica *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Replica_all_reduce_cdist_9dee3804a5143518(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_Replica_all_reduce_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -2037,7 +2505,7 @@ _gostring_ _wrap_Replica_all_reduce_cdist_9dee3804a5143518(dist_replica *_swig_g
 }
 
 
-_gostring_ _wrap_Replica_broadcast_cdist_9dee3804a5143518(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_Replica_broadcast_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -2075,7 +2543,7 @@ _gostring_ _wrap_Replica_broadcast_cdist_9dee3804a5143518(dist_replica *_swig_go
 }
 
 
-_gostring_ _wrap_Replica_barrier_cdist_9dee3804a5143518(dist_replica *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_Replica_barrier_cdist_869620537ffcacdd(dist_replica *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 14: checkpoints.
+#include "core/strategy/checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory_resource>
+#include <vector>
+
+#include "capi/guard.hpp"
+#include "core/checkpoint/file_error.hpp"
+#include "core/checkpoint/reader.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+const Checkpoint& unwrap(const dist_checkpoint* handle) noexcept {
+  return *reinterpret_cast<const Checkpoint*>(handle);
+}
+
+// What both ways begin with.
+class Request {
+ public:
+  Request(dist_strategy* strategy, const char* name) noexcept
+      : name_(name), strategy_(capi::unwrap(strategy)), variables_(&strategy_.memory()) {}
+
+  Status read(const char* path, dist_variable* const* variables, std::size_t n,
+              const dist_checkpoint_options* options) {
+    DIST_TRY(strategy_.check_cross_replica(name_));
+    DIST_TRY(require(path, name_, "path"));
+    DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
+    DIST_TRY(require_zero(options_.reserved, "dist_checkpoint_options"));
+    if (n != 0) DIST_TRY(require(variables, name_, "variables"));
+    variables_.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (variables[i] == nullptr) return invalid_argument("%s(): variables[%zu] is NULL", name_, i);
+      if (options_.names != nullptr && options_.names[i] == nullptr)
+        return invalid_argument("%s(): options->names[%zu] is NULL", name_, i);
+      variables_.push_back(capi::unwrap(variables[i]));
+    }
+    return options_.position == nullptr ? kOk : read_position();
+  }
+
+  CrossReplica context() noexcept { return strategy_.cross_replica(); }
+  const dist_checkpoint_options& options() const noexcept { return options_; }
+  Saved saved() noexcept {
+    return {variables_, options_.names, options_.position == nullptr ? nullptr : &position_};
+  }
+  Status texts(std::pmr::vector<StoredText>* out) const {
+    if (options_.num_metadata != 0 &&
+        (options_.metadata_keys == nullptr || options_.metadata_texts == nullptr))
+      return invalid_argument("%s(): options->metadata_keys or metadata_texts is NULL", name_);
+    for (std::size_t i = 0; i < options_.num_metadata; ++i) {
+      if (options_.metadata_keys[i] == nullptr || options_.metadata_texts[i] == nullptr)
+        return invalid_argument("%s(): options->metadata_keys[%zu] or its text is NULL", name_, i);
+      out->push_back({options_.metadata_keys[i], options_.metadata_texts[i]});
+    }
+    return kOk;
+  }
+  // Of the host's position as much as it has room for.
+  void give_position() const noexcept {
+    if (options_.position == nullptr) return;
+    const uint32_t size = options_.position->struct_size;
+    const dist_position full = {
+        size, 0, position_.pass, position_.elements, position_.examples, position_.batches};
+    std::memcpy(options_.position, &full, std::min<std::size_t>(size, sizeof full));
+  }
+
+ private:
+  Status read_position() noexcept {
+    dist_position given;
+    DIST_TRY(read_options(options_.position, &given, "dist_position"));
+    position_ = {given.pass, given.elements, given.examples, given.batches};
+    return kOk;
+  }
+
+  const char* name_;
+  Strategy& strategy_;
+  dist_checkpoint_options options_{};
+  std::pmr::vector<Variable*> variables_;
+  Position position_;
+};
+
+}  // namespace
+
+void dist_checkpoint_options_init(dist_checkpoint_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_checkpoint_save(dist_strategy* strategy, const char* path, dist_variable* const* variables,
+                                 size_t n, const dist_checkpoint_options* options) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_checkpoint_save", "strategy"));
+    Request request(strategy, "dist_checkpoint_save");
+    DIST_TRY(request.read(path, variables, n, options));
+    std::pmr::vector<StoredText> texts(&capi::unwrap(strategy).memory());
+    DIST_TRY(request.texts(&texts));
+    return save_checkpoint(request.context(), path, request.saved(), texts);
+  });
+}
+
+dist_status dist_checkpoint_load(dist_strategy* strategy, const char* path, dist_variable* const* variables,
+                                 size_t n, const dist_checkpoint_options* options) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_checkpoint_load", "strategy"));
+    Request request(strategy, "dist_checkpoint_load");
+    DIST_TRY(request.read(path, variables, n, options));
+    DIST_TRY(load_checkpoint(request.context(), path, request.saved()));
+    request.give_position();
+    return kOk;
+  });
+}
+
+dist_status dist_checkpoint_open(dist_strategy* strategy, const char* path,
+                                 dist_checkpoint** out_checkpoint) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_checkpoint_open", "strategy"));
+    DIST_TRY(require(path, "dist_checkpoint_open", "path"));
+    DIST_TRY(require(out_checkpoint, "dist_checkpoint_open", "out_checkpoint"));
+    DIST_TRY(capi::unwrap(strategy).check_cross_replica("dist_checkpoint_open"));
+    Ref<Checkpoint> checkpoint;
+    DIST_TRY(about_file(path, Checkpoint::open(capi::unwrap(strategy).memory(), path, &checkpoint)));
+    *out_checkpoint = reinterpret_cast<dist_checkpoint*>(checkpoint.take());
+    return kOk;
+  });
+}
+
+size_t dist_checkpoint_size(const dist_checkpoint* checkpoint) {
+  return checkpoint == nullptr ? 0 : unwrap(checkpoint).header().tensors().size();
+}
+
+const char* dist_checkpoint_name(const dist_checkpoint* checkpoint, size_t index) {
+  return index < dist_checkpoint_size(checkpoint) ? unwrap(checkpoint).header().tensors()[index].name : "";
+}
+
+dist_status dist_checkpoint_spec(const dist_checkpoint* checkpoint, const char* name, dist_tensor* out_spec) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(checkpoint, "dist_checkpoint_spec", "checkpoint"));
+    DIST_TRY(require(name, "dist_checkpoint_spec", "name"));
+    DIST_TRY(require(out_spec, "dist_checkpoint_spec", "out_spec"));
+    const StoredTensor* tensor = nullptr;
+    DIST_TRY(unwrap(checkpoint).find(name, &tensor));
+    *out_spec = unwrap(checkpoint).header().spec(*tensor);
+    return kOk;
+  });
+}
+
+dist_status dist_checkpoint_read(const dist_checkpoint* checkpoint, const char* name,
+                                 dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(checkpoint, "dist_checkpoint_read", "checkpoint"));
+    DIST_TRY(require(name, "dist_checkpoint_read", "name"));
+    DIST_TRY(require(out_value, "dist_checkpoint_read", "out_value"));
+    const StoredTensor* tensor = nullptr;
+    DIST_TRY(unwrap(checkpoint).find(name, &tensor));
+    ValueRef value;
+    DIST_TRY(unwrap(checkpoint).read(*tensor, &value));
+    *out_value = wrap(value.take());
+    return kOk;
+  });
+}
+
+size_t dist_checkpoint_num_metadata(const dist_checkpoint* checkpoint) {
+  return checkpoint == nullptr ? 0 : unwrap(checkpoint).header().texts().size();
+}
+
+const char* dist_checkpoint_metadata_key(const dist_checkpoint* checkpoint, size_t index) {
+  return index < dist_checkpoint_num_metadata(checkpoint) ? unwrap(checkpoint).header().texts()[index].key
+                                                          : "";
+}
+
+const char* dist_checkpoint_metadata(const dist_checkpoint* checkpoint, const char* key) {
+  return checkpoint == nullptr || key == nullptr ? nullptr : unwrap(checkpoint).header().text(key);
+}
+
+void dist_checkpoint_destroy(dist_checkpoint* checkpoint) {
+  if (checkpoint != nullptr) reinterpret_cast<Checkpoint*>(checkpoint)->release();
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the caller wants results, for all functions that reduce or broadcast.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "capi/guard.hpp"
+#include "core/cross_device/destination.hpp"
+
+namespace dist::capi {
+
+// NULL: everywhere.
+inline Destination destination_of(const dist_destination* destination) noexcept {
+  if (destination == nullptr) return {nullptr, nullptr, nullptr, true};
+  return {unwrap(destination->variable), unwrap(destination->value), destination->device, false};
+}
+
+// n values and their destinations, which there are none of where the caller gave NULL.
+class Pairs {
+ public:
+  explicit Pairs(Memory& memory) : values_(&memory), destinations_(&memory) {}
+
+  // `call` is the function's name.
+  Status read(dist_value* const* values, const dist_destination* destinations, std::size_t n,
+              dist_value** out_values, const char* call) {
+    if (n == 0) return kOk;
+    DIST_TRY(require(values, call, "values"));
+    DIST_TRY(require(out_values, call, "out_values"));
+    values_.reserve(n);
+    for (std::size_t k = 0; k < n; ++k) {
+      if (values[k] == nullptr) return invalid_argument("%s(): values[%zu] is NULL", call, k);
+      values_.push_back(unwrap(values[k]));
+      if (destinations != nullptr) destinations_.push_back(destination_of(&destinations[k]));
+    }
+    return kOk;
+  }
+
+  std::span<Value* const> values() const noexcept { return values_; }
+  std::span<const Destination> destinations() const noexcept { return destinations_; }
+
+ private:
+  std::pmr::vector<Value*> values_;
+  std::pmr::vector<Destination> destinations_;
+};
+
+}  // namespace dist::capi

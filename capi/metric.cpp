@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 12: metrics and losses.
+#include "core/metric/metric.hpp"
+
+#include "capi/guard.hpp"
+#include "core/metric/average_loss.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+Metric* unwrap(dist_metric* handle) noexcept { return reinterpret_cast<Metric*>(handle); }
+const Metric* unwrap(const dist_metric* handle) noexcept { return reinterpret_cast<const Metric*>(handle); }
+dist_metric* wrap(Metric* metric) noexcept { return reinterpret_cast<dist_metric*>(metric); }
+
+// The metric of a call from outside the replicas.
+Status from_outside(dist_strategy* strategy, dist_metric* metric, const char* call) noexcept {
+  DIST_TRY(require(strategy, call, "strategy"));
+  DIST_TRY(require(metric, call, "metric"));
+  DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
+  return unwrap(metric)->check_owner(capi::unwrap(strategy).memory());
+}
+
+// Of a loss: `replica` is NULL where dist_get_replica() found the cross-replica context.
+Status check_replica(dist_replica* replica, const char* call) noexcept {
+  if (replica != nullptr) return capi::unwrap(replica).check(call);
+  return failed_precondition(
+      "%s(): replica is NULL, as it is in the cross-replica context; call it inside the replica function, "
+      "with its "
+      "replica",
+      call);
+}
+
+}  // namespace
+
+dist_status dist_metric_create(dist_strategy* strategy, int32_t kind, const char* name,
+                               dist_metric** out_metric) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_metric_create", "strategy"));
+    DIST_TRY(require(out_metric, "dist_metric_create", "out_metric"));
+    Strategy& self = capi::unwrap(strategy);
+    DIST_TRY(self.check_cross_replica("dist_metric_create"));
+    Ref<Metric> metric;
+    DIST_TRY(Metric::create(self.memory(), self.num_replicas(), kind, name, &metric));
+    *out_metric = wrap(metric.take());
+    return kOk;
+  });
+}
+
+dist_status dist_metric_update(dist_replica* replica, dist_metric* metric, const dist_tensor* values,
+                               const dist_tensor* labels, const dist_tensor* weights) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_metric_update", "replica"));
+    DIST_TRY(require(metric, "dist_metric_update", "metric"));
+    DIST_TRY(require(values, "dist_metric_update", "values"));
+    Replica& self = capi::unwrap(replica);
+    DIST_TRY(self.check("dist_metric_update"));
+    DIST_TRY(unwrap(metric)->check_owner(static_cast<Strategy*>(self.pool().owner())->memory()));
+    return unwrap(metric)->update(self.id(), *values, labels, weights);
+  });
+}
+
+dist_status dist_metric_result(dist_strategy* strategy, dist_metric* metric, double* out_result) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_result, "dist_metric_result", "out_result"));
+    DIST_TRY(from_outside(strategy, metric, "dist_metric_result"));
+    *out_result = unwrap(metric)->result();
+    return kOk;
+  });
+}
+
+dist_status dist_metric_reset(dist_strategy* strategy, dist_metric* metric) {
+  return guard([&]() -> Status {
+    DIST_TRY(from_outside(strategy, metric, "dist_metric_reset"));
+    unwrap(metric)->reset();
+    return kOk;
+  });
+}
+
+int32_t dist_metric_kind(const dist_metric* metric) { return metric == nullptr ? 0 : unwrap(metric)->kind(); }
+
+const char* dist_metric_name(const dist_metric* metric) {
+  return metric == nullptr ? "" : unwrap(metric)->name();
+}
+
+dist_variable* dist_metric_variable(const dist_metric* metric) {
+  return metric == nullptr ? nullptr : capi::wrap(&unwrap(metric)->state());
+}
+
+void dist_metric_destroy(dist_metric* metric) {
+  if (metric != nullptr) unwrap(metric)->release();
+}
+
+dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_example_loss,
+                              const dist_tensor* sample_weight, int64_t global_batch_size, dist_tensor* out) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(per_example_loss, "dist_average_loss", "per_example_loss"));
+    DIST_TRY(require(out, "dist_average_loss", "out"));
+    // With the size of the global batch nobody needs to know how many replicas there are.
+    if (replica != nullptr || global_batch_size == 0) DIST_TRY(check_replica(replica, "dist_average_loss"));
+    const int32_t num_replicas = replica == nullptr ? 1 : capi::unwrap(replica).num_replicas();
+    return average_loss(num_replicas, *per_example_loss, sample_weight, global_batch_size, *out);
+  });
+}
+
+dist_status dist_scale_regularization_loss(dist_replica* replica, const dist_tensor* loss, dist_tensor* out) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(loss, "dist_scale_regularization_loss", "loss"));
+    DIST_TRY(require(out, "dist_scale_regularization_loss", "out"));
+    DIST_TRY(check_replica(replica, "dist_scale_regularization_loss"));
+    return scale_regularization_loss(capi::unwrap(replica).num_replicas(), *loss, *out);
+  });
+}

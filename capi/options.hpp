@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several sections read, and structs and texts that are written for the caller.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "capi/guard.hpp"
+#include "core/cross_device/communication.hpp"
+
+namespace dist::capi {
+
+// NULL gives the defaults. Checked.
+Status read_communication(const dist_communication_options* given, Communication* out) noexcept;
+
+// `text` and its end mark; INVALID_ARGUMENT where there is no room.
+Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept;
+
+// As much of `all` as the caller's version has; its struct_size stays.
+template <class Struct>
+Status write_struct(const Struct& all, Struct* out, const char* name) noexcept {
+  const uint32_t size = out->struct_size;
+  if (size < 2 * sizeof(uint32_t)) {
+    return invalid_argument("%s.struct_size is %u: begin with the INIT macro", name, size);
+  }
+  std::memcpy(static_cast<void*>(out), &all, std::min<std::size_t>(size, sizeof all));
+  out->struct_size = size;
+  return kOk;
+}
+
+}  // namespace dist::capi

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of devices, as TensorFlow spells them: "/job:localhost/replica:0/task:0/device:CPU:1",
+// "/device:CPU:1", "CPU:1", "cpu:1". A device is a name for the place of a replica: what runs there is a host
+// thread, whatever its type says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+// A device of this process, by its canonical name.
+class DeviceName {
+ public:
+  // "/job:localhost/replica:0/task:0/device:CPU:0"
+  DeviceName() noexcept : DeviceName("CPU", 0) {}
+  DeviceName(const char* type, int32_t index) noexcept;
+
+  // What is left out of `text` is as in CPU:0. `what` begins messages: "devices[2]".
+  static Status parse(const char* text, const char* what, DeviceName* out) noexcept;
+
+  const char* c_str() const noexcept { return text_; }
+  bool operator==(const DeviceName& other) const noexcept;
+
+ private:
+  char text_[80];
+};
+
+}  // namespace dist

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/names.hpp"
+
+#include <cstdio>
+
+namespace dist {
+namespace {
+
+bool equal_in_any_case(const char* name, const char* known) noexcept {
+  for (; *known != '\0'; ++name, ++known) {
+    const char upper = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
+    if (upper != *known) return false;
+  }
+  return *name == '\0';
+}
+
+}  // namespace
+
+Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept {
+  for (const Named& named : names) {
+    if (!equal_in_any_case(name, named.name)) continue;
+    *out = named.number;
+    return kOk;
+  }
+  char known[160] = "";
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < names.size() && used < sizeof known; ++i) {
+    const char* const before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";
+    const int length = std::snprintf(known + used, sizeof known - used, "%s\"%s\"", before, names[i].name);
+    used += static_cast<std::size_t>(length);
+  }
+  return invalid_argument("\"%.64s\" names no %s: use %s", name, what, known);
+}
+
+}  // namespace dist

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names that TensorFlow gives to what dist/types.h numbers: for printing, and for reading programs'
+// settings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+struct Named {
+  int32_t number;
+  const char* name;
+};
+
+inline constexpr Named kCommunicationNames[] = {
+    {DIST_COMMUNICATION_AUTO, "AUTO"}, {DIST_COMMUNICATION_RING, "RING"}, {DIST_COMMUNICATION_NCCL, "NCCL"}};
+inline constexpr Named kCrossDeviceNames[] = {
+    {DIST_CROSS_DEVICE_DEFAULT, "DEFAULT"},
+    {DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE, "REDUCTION_TO_ONE_DEVICE"},
+    {DIST_CROSS_DEVICE_HIERARCHICAL_COPY, "HIERARCHICAL_COPY"},
+    {DIST_CROSS_DEVICE_NCCL, "NCCL"},
+    {DIST_CROSS_DEVICE_COLLECTIVE, "COLLECTIVE"},
+    {DIST_CROSS_DEVICE_HOST, "HOST"}};
+inline constexpr Named kSynchronizationNames[] = {{DIST_SYNCHRONIZATION_AUTO, "AUTO"},
+                                                  {DIST_SYNCHRONIZATION_NONE, "NONE"},
+                                                  {DIST_SYNCHRONIZATION_ON_WRITE, "ON_WRITE"},
+                                                  {DIST_SYNCHRONIZATION_ON_READ, "ON_READ"}};
+inline constexpr Named kAggregationNames[] = {{DIST_AGGREGATION_NONE, "NONE"},
+                                              {DIST_AGGREGATION_SUM, "SUM"},
+                                              {DIST_AGGREGATION_MEAN, "MEAN"},
+                                              {DIST_AGGREGATION_ONLY_FIRST_REPLICA, "ONLY_FIRST_REPLICA"}};
+inline constexpr Named kInputModeNames[] = {{DIST_INPUT_PER_WORKER, "PER_WORKER"},
+                                            {DIST_INPUT_PER_REPLICA, "PER_REPLICA"}};
+inline constexpr Named kShardNames[] = {{DIST_SHARD_OFF, "OFF"},
+                                        {DIST_SHARD_AUTO, "AUTO"},
+                                        {DIST_SHARD_FILE, "FILE"},
+                                        {DIST_SHARD_DATA, "DATA"},
+                                        {DIST_SHARD_HINT, "HINT"}};
+// TensorFlow's operators: what values are reduced by from outside. Collectives have more.
+inline constexpr Named kValueReductionNames[] = {{DIST_REDUCE_SUM, "SUM"}, {DIST_REDUCE_MEAN, "MEAN"}};
+
+// NULL for a number that has none.
+constexpr const char* name_of(std::span<const Named> names, int32_t number) noexcept {
+  for (const Named& named : names) {
+    if (named.number == number) return named.name;
+  }
+  return nullptr;
+}
+
+// The number of a name, in any case. `what` is what it should name: "a reduction of values".
+Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/os/file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/os/clock.hpp"
+
+namespace dist {
+namespace {
+
+dist_status status_of(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return DIST_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EROFS: return DIST_PERMISSION_DENIED;
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE: return DIST_RESOURCE_EXHAUSTED;
+    case EISDIR:
+    case EINVAL:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENODEV:
+    case ENXIO: return DIST_INVALID_ARGUMENT;
+    case EIO: return DIST_DATA_LOSS;
+    default: return DIST_UNAVAILABLE;
+  }
+}
+
+// "cannot be opened: No such file or directory"
+Status system_error(const char* what, int error) noexcept {
+  char buffer[128] = "";
+  return fail(status_of(error), "%s: %s", what, strerror_r(error, buffer, sizeof buffer));
+}
+
+// Repeats what a signal has interrupted.
+template <class Call>
+auto uninterrupted(const Call& call) noexcept {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+Status not_regular(mode_t mode) noexcept {
+  const char* const is = S_ISDIR(mode)    ? "a folder"
+                         : S_ISFIFO(mode) ? "a FIFO"
+                         : S_ISSOCK(mode) ? "a socket"
+                                          : "a device";
+  return invalid_argument("is %s; a regular file is wanted", is);
+}
+
+uint64_t unpredictable_number() noexcept {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number) return number;
+  // Not yet seeded, just after the machine's start: O_EXCL keeps what is there, whatever the name.
+  return static_cast<uint64_t>(steady_now_ns()) ^ static_cast<uint64_t>(getpid()) << 40;
+}
+
+}  // namespace
+
+int Descriptor::close() noexcept {
+  if (number_ < 0) return 0;
+  // Linux closes it also where it says EINTR; a second close() might hit another thread's new file.
+  const int result = ::close(std::exchange(number_, -1));
+  return result == 0 || errno == EINTR ? 0 : errno;
+}
+
+Status InputFile::open(const char* path) noexcept {
+  // O_NONBLOCK: a FIFO without a writer would be waited for; regular files do not mind.
+  Descriptor file(uninterrupted([&] { return ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); }));
+  if (!file.is_open()) return system_error("cannot be opened", errno);
+  struct stat about;
+  if (fstat(file.number(), &about) != 0) return system_error("cannot be looked at", errno);
+  if (!S_ISREG(about.st_mode)) return not_regular(about.st_mode);
+  file_ = std::move(file);
+  size_ = about.st_size;
+  return kOk;
+}
+
+Status InputFile::read_at(int64_t offset, void* to, std::size_t bytes) const noexcept {
+  auto* at = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t got = uninterrupted([&] { return pread(file_.number(), at, bytes, offset); });
+    if (got < 0) return system_error("cannot be read", errno);
+    if (got == 0) {
+      return fail(DIST_DATA_LOSS, "ends at byte %" PRId64 ", where %zu more should follow: it was cut short",
+                  offset, bytes);
+    }
+    at += got;
+    offset += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return kOk;
+}
+
+NewFile::~NewFile() {
+  if (own_name_[0] != '\0') unlinkat(folder_.number(), own_name_, 0);
+}
+
+Status NewFile::open_folder() noexcept {
+  const char* const slash = std::strrchr(path_, '/');
+  name_ = slash == nullptr ? path_ : slash + 1;
+  if (*name_ == '\0')
+    return invalid_argument("is no file's name: it %s", *path_ == '\0' ? "is empty" : "ends with '/'");
+  char folder[4096];  // the system takes no longer path
+  const auto length = static_cast<std::size_t>(name_ - path_);
+  if (length >= sizeof folder) return system_error("cannot be written", ENAMETOOLONG);
+  std::memcpy(folder, path_, length);
+  folder[length] = '\0';
+  folder_ = Descriptor(
+      uninterrupted([&] { return ::open(length == 0 ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  return folder_.is_open() ? kOk : system_error("its folder cannot be opened", errno);
+}
+
+Status NewFile::create(const char* path) noexcept {
+  path_ = path;
+  DIST_TRY(open_folder());
+  struct stat about;
+  if (fstatat(folder_.number(), name_, &about, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISREG(about.st_mode) && !S_ISLNK(about.st_mode)) return not_regular(about.st_mode);
+  } else if (errno != ENOENT) {
+    return system_error("cannot be written", errno);
+  }
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    char name[sizeof own_name_];
+    std::snprintf(name, sizeof name, ".dist-%016" PRIx64 ".tmp", unpredictable_number());
+    file_ = Descriptor(uninterrupted([&] {
+      return openat(folder_.number(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }));
+    if (file_.is_open()) {
+      std::memcpy(own_name_, name, sizeof name);
+      return kOk;
+    }
+    if (errno != EEXIST) break;
+  }
+  return system_error("no file can be made in its folder", errno);
+}
+
+Status NewFile::write_at(int64_t offset, const void* data, std::size_t bytes) noexcept {
+  const auto* from = static_cast<const std::byte*>(data);
+  while (bytes > 0) {
+    const ssize_t put = uninterrupted([&] { return pwrite(file_.number(), from, bytes, offset); });
+    if (put <= 0) return system_error("cannot be written", put < 0 ? errno : EIO);
+    from += put;
+    offset += put;
+    bytes -= static_cast<std::size_t>(put);
+  }
+  return kOk;
+}
+
+Status NewFile::commit() noexcept {
+  if (uninterrupted([&] { return fsync(file_.number()); }) != 0)
+    return system_error("cannot be written to the disk", errno);
+  if (const int error = file_.close(); error != 0) return system_error("cannot be written", error);
+  if (renameat(folder_.number(), own_name_, folder_.number(), name_) != 0)
+    return system_error("cannot be put in its place", errno);
+  own_name_[0] = '\0';
+  // Some file systems have no such thing for folders, and say EINVAL.
+  if (uninterrupted([&] { return fsync(folder_.number()); }) != 0 && errno != EINVAL)
+    return system_error("is in its place, but its folder cannot be written to the disk", errno);
+  return kOk;
+}
+
+}  // namespace dist

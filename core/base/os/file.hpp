@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: read at any place, or written beside an old one, whose place they take when all is on the disk.
+//
+// Messages say what failed, in the system's words, but not the file's path: the caller knows that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+// An open descriptor of the system's.
+class Descriptor {
+ public:
+  Descriptor() noexcept = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  bool is_open() const noexcept { return number_ >= 0; }
+  int number() const noexcept { return number_; }
+  // What the system says: 0 or an errno.
+  int close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+// A regular file that is read.
+class InputFile {
+ public:
+  // NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for what is no regular file, which is never waited for.
+  Status open(const char* path) noexcept;
+  // When it was opened.
+  int64_t size() const noexcept { return size_; }
+  // All of it: DATA_LOSS where the file has become shorter.
+  Status read_at(int64_t offset, void* to, std::size_t bytes) const noexcept;
+
+ private:
+  Descriptor file_;
+  int64_t size_ = 0;
+};
+
+// A file under a name of its own, ".dist-<16 hexadecimal digits>.tmp", in the folder of the file whose place
+// it takes.
+class NewFile {
+ public:
+  NewFile() noexcept = default;
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  // Without commit() nothing is left. A process that is killed leaves the file under its own name.
+  ~NewFile();
+
+  // `path` is used until the end. It may be free, or a regular file, or a symbolic link, which commit()
+  // replaces itself.
+  Status create(const char* path) noexcept;
+  // In any order; what is left out reads as 0.
+  Status write_at(int64_t offset, const void* data, std::size_t bytes) noexcept;
+  // Writes all to the disk and takes the place of `path` in one step, which is on the disk too at the end.
+  Status commit() noexcept;
+
+ private:
+  Status open_folder() noexcept;
+
+  const char* path_ = nullptr;
+  const char* name_ = nullptr;  // the last part of path_
+  Descriptor folder_;
+  Descriptor file_;
+  char own_name_[32] = "";  // "" where there is no such file (any more)
+};
+
+}  // namespace dist

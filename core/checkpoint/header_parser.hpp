@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the events of RapidJSON's parser and gathers tensors and texts. Whatever does not belong where it
+// stands ends the parse at once, so that nothing ever nests deeper than the format does.
+#pragma once
+
+#include <rapidjson/reader.h>
+
+#include "core/checkpoint/header.hpp"
+
+namespace dist {
+
+class Header::Parser {
+ public:
+  explicit Parser(Header& header) noexcept : header_(header) {}
+
+  // What ended the parse, where the handler did.
+  Status status() const noexcept { return status_; }
+
+  // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)
+  bool StartObject();
+  bool EndObject(rapidjson::SizeType);
+  bool StartArray();
+  bool EndArray(rapidjson::SizeType);
+  bool Key(const char* text, rapidjson::SizeType length, bool);
+  bool String(const char* text, rapidjson::SizeType length, bool);
+  bool Uint(unsigned number) { return Uint64(number); }
+  bool Uint64(uint64_t number);
+  bool Null() { return misplaced("null"); }
+  bool Bool(bool) { return misplaced("a boolean"); }
+  bool Int(int) { return misplaced("a negative number"); }
+  bool Int64(int64_t) { return misplaced("a negative number"); }
+  bool Double(double) { return misplaced("a number that is no integer, or too large"); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return misplaced("a number"); }
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  // What comes next.
+  enum class At {
+    kBegin,
+    kName,      // of a tensor, or the end
+    kMetadata,  // its object
+    kKey,       // of a text, or the end
+    kText,
+    kTensor,  // its object
+    kField,   // of a tensor, or the end
+    kDtype,
+    kShape,  // the list
+    kSize,   // in it, or its end
+    kOffsets,
+    kOffset,
+  };
+  enum Field : unsigned { kHasDtype = 1, kHasShape = 2, kHasOffsets = 4, kHasAll = 7 };
+
+  bool fail_with(Status status) noexcept {
+    status_ = status;
+    return false;
+  }
+  bool misplaced(const char* what) noexcept;
+  bool wanted(At at, const char* what) noexcept { return at_ == at || misplaced(what); }
+  bool name(const char* text) noexcept;
+  bool field(std::string_view text) noexcept;
+  bool end_tensor();
+
+  Header& header_;
+  At at_ = At::kBegin;
+  StoredTensor tensor_{};
+  unsigned fields_ = 0;
+  unsigned num_offsets_ = 0;
+  bool has_metadata_ = false;
+  const char* key_ = nullptr;
+  Status status_;
+};
+
+}  // namespace dist

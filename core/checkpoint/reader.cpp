@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cinttypes>
+#include <cstdio>
+#include <utility>
+
+#include "core/base/tensor.hpp"
+#include "core/checkpoint/crc32.hpp"
+
+namespace dist {
+
+static_assert(std::endian::native == std::endian::little, "data are read as they shall lie in memory");
+
+Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) {
+  auto file = make_counted<Checkpoint>(memory);
+  DIST_TRY(file->file_.open(path));
+  DIST_TRY(file->read_header());
+  *out = std::move(file);
+  return kOk;
+}
+
+Status Checkpoint::read_header() {
+  const auto size = static_cast<uint64_t>(file_.size());
+  if (size < kHeaderLengthBytes) {
+    return fail(DIST_DATA_LOSS, "is no safetensors file, or was cut short: it has %" PRIu64 " bytes", size);
+  }
+  uint64_t length = 0;
+  DIST_TRY(file_.read_at(0, &length, sizeof length));
+  if (length > kMaxHeaderBytes) {
+    return fail(DIST_DATA_LOSS,
+                "is no safetensors file: its header would have %" PRIu64
+                " bytes, and they have up to %" PRIu64,
+                length, kMaxHeaderBytes);
+  }
+  if (length > size - kHeaderLengthBytes) {
+    return fail(DIST_DATA_LOSS, "was cut short: the header has %" PRIu64 " bytes, the file %" PRIu64, length,
+                size);
+  }
+  data_at_ = static_cast<int64_t>(kHeaderLengthBytes + length);
+  DIST_TRY(file_.read_at(kHeaderLengthBytes, header_.make_room(static_cast<std::size_t>(length)),
+                         static_cast<std::size_t>(length)));
+  return header_.parse(size - static_cast<uint64_t>(data_at_));
+}
+
+Status Checkpoint::find(const char* name, const StoredTensor** out) const noexcept {
+  *out = header_.find(name);
+  if (*out != nullptr) return kOk;
+  const auto all = header_.tensors();
+  char others[400] = "none";
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4) && used < sizeof others; ++i) {
+    used += static_cast<std::size_t>(std::snprintf(others + used, sizeof others - used, "%s\"%s\"",
+                                                   i == 0 ? "" : ", ", Printable(all[i].name).c_str()));
+  }
+  return fail(DIST_NOT_FOUND, "there is no tensor \"%s\"; there are %zu: %s%s", Printable(name).c_str(),
+              all.size(), others, all.size() > 4 ? ", ..." : "");
+}
+
+// One after the other to `to`, or where they are not to be kept all of them to the same place.
+Status Checkpoint::read_blocks(const StoredTensor& tensor, std::byte* to, bool keep) const {
+  uint32_t checksum = 0;
+  for (uint64_t at = tensor.begin; at < tensor.end;) {
+    const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
+    if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), to, block); !status.ok())
+      return fail(status.code(), "tensor \"%s\": the file %s", Printable(tensor.name).c_str(),
+                  last_error().message);
+    if (tensor.has_checksum) checksum = crc32(checksum, to, block);
+    at += block;
+    if (keep) to += block;
+  }
+  if (!tensor.has_checksum || checksum == tensor.checksum) return kOk;
+  return fail(DIST_DATA_LOSS,
+              "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
+              ", not %08" PRIx32,
+              Printable(tensor.name).c_str(), checksum, tensor.checksum);
+}
+
+Status Checkpoint::verify(const StoredTensor& tensor, std::byte* room) const {
+  return tensor.has_checksum ? read_blocks(tensor, room, false) : kOk;
+}
+
+Status Checkpoint::read(const StoredTensor& tensor, void* to) const {
+  return read_blocks(tensor, static_cast<std::byte*>(to), true);
+}
+
+Status Checkpoint::read(const StoredTensor& tensor, ValueRef* out) const {
+  const dist_tensor spec = header_.spec(tensor);
+  if (spec.dtype == 0) {
+    return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist has not",
+                Printable(tensor.name).c_str(), tensor.dtype->name);
+  }
+  ValueRef value;
+  DIST_TRY(Value::copy_tensor(memory(), spec, &value));
+  DIST_TRY(read(tensor, value->tensor().data));
+  *out = std::move(value);
+  return kOk;
+}
+
+}  // namespace dist

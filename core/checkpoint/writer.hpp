@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a safetensors file: first it is told of all tensors and texts, then it is given the data, in any
+// order and straight from where they lie. The old file stays until the new one is on the disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/file.hpp"
+#include "core/base/status.hpp"
+#include "core/checkpoint/dtypes.hpp"
+
+namespace dist {
+
+class CheckpointWriter {
+ public:
+  explicit CheckpointWriter(Memory& memory)
+      : memory_(&memory), tensors_(&memory), texts_(&memory), order_(&memory), header_(&memory) {}
+
+  // Number 0, 1, ... in the order of the calls. `spec` counts but for its data; it and the name are used
+  // until the end.
+  Status add_tensor(const char* name, const dist_tensor& spec);
+  // A key with libdist's prefix is refused but where it is its own.
+  Status add_text(const char* key, const char* text, bool own);
+
+  Status create(const char* path);
+  // All data of a tensor, row-major. Every tensor must be written.
+  Status write(std::size_t tensor, const void* data);
+  Status commit();
+
+ private:
+  struct Tensor {
+    const char* name;
+    const StoredDtype* dtype;
+    dist_tensor spec;
+    uint64_t bytes;
+    uint64_t begin;      // in the data
+    std::size_t digits;  // of its checksum: their place in the header
+    uint32_t checksum;
+  };
+  struct Text {
+    std::pmr::string key;
+    std::pmr::string text;
+  };
+
+  Status check_names();
+  void place();
+  template <class Json>
+  Status put_texts(Json& json);
+  Status make_header();
+  void put_digits(std::size_t place, uint32_t checksum) noexcept;
+
+  Memory* memory_;
+  std::pmr::vector<Tensor> tensors_;
+  std::pmr::vector<Text> texts_;
+  std::pmr::vector<std::size_t> order_;  // of the data
+  std::pmr::string header_;
+  std::size_t header_digits_ = 0;
+  NewFile file_;
+};
+
+}  // namespace dist

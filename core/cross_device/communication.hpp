@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program asks its collectives to be done: given to a strategy, overridden for a call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+struct Communication {
+  int32_t implementation = DIST_COMMUNICATION_AUTO;
+  int64_t bytes_per_pack = 0;  // 0: not given
+  bool has_timeout = false;
+  int64_t timeout_ns = 0;  // <= 0, where given: no limit
+};
+
+Status check(const Communication& options) noexcept;
+
+// `over` where it says something, else `base`: TensorFlow's rule.
+Communication merged(const Communication& base, const Communication& over) noexcept;
+
+// "Options(bytes_per_pack=0,timeout_seconds=None, implementation=CommunicationImplementation.AUTO)", as
+// TensorFlow prints them; cut to `size`.
+void describe(const Communication& options, char* text, std::size_t size) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the workers of a dataset read every example of its source exactly once.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/input/dataset.hpp"
+
+namespace dist {
+
+// DATA_LOSS, which names the first example that nobody or several read. At most `limit` elements (0: all).
+Status check_coverage(Dataset& dataset, int64_t limit);
+
+}  // namespace dist

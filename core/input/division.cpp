@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/input/division.hpp"
+
+#include <algorithm>
+
+namespace dist {
+namespace {
+
+constexpr int32_t kMostWorkers = 65536;
+
+Status check_flag(const char* name, int32_t flag, int32_t least = 0) noexcept {
+  if (flag >= least && flag <= 1) return kOk;
+  return invalid_argument("%s is %d; it is %s", name, flag, least == 0 ? "0 or 1" : "-1, 0 or 1");
+}
+
+Status check_numbers(const DatasetOptions& options) noexcept {
+  DIST_TRY(check_flag("drop_remainder", options.drop_remainder));
+  DIST_TRY(check_flag("shuffle", options.shuffle));
+  DIST_TRY(check_flag("worker_batches", options.worker_batches));
+  DIST_TRY(check_flag("shard_hint", options.shard_hint));
+  DIST_TRY(check_flag("static_shapes", options.static_shapes, -1));
+  DIST_TRY(check_flag("fetch_to_device", options.fetch_to_device, -1));
+  DIST_TRY(check_flag("place_dataset_on_device", options.place_dataset_on_device));
+  DIST_TRY(check_flag("replication_mode", options.replication_mode));
+  if (options.global_batch_size < 0) {
+    return invalid_argument(
+        "global_batch_size is %lld; it is 1 or more, or 0 where elements are batches already",
+        static_cast<long long>(options.global_batch_size));
+  }
+  if (options.interleave < 0) {
+    return invalid_argument("interleave is %d; it is how many files are read in turn", options.interleave);
+  }
+  return kOk;
+}
+
+Status check_workers(const DatasetOptions& options) noexcept {
+  if (options.shard_policy < DIST_SHARD_OFF || options.shard_policy > DIST_SHARD_HINT) {
+    return invalid_argument("shard_policy is %d; it is a DIST_SHARD_...", options.shard_policy);
+  }
+  if (options.num_workers < 0 || options.num_workers > kMostWorkers) {
+    return invalid_argument("num_workers is %d; it is 1 to %d", options.num_workers, kMostWorkers);
+  }
+  const int32_t workers = std::max(options.num_workers, 1);
+  const bool known = options.worker_index < workers || options.shard_policy == DIST_SHARD_OFF;
+  if (options.worker_index < 0 || !known) {
+    return invalid_argument("worker_index is %d; of %d worker%s it is 0 to %d", options.worker_index, workers,
+                            workers == 1 ? "" : "s", workers - 1);
+  }
+  return kOk;
+}
+
+Status check_sizes(const DatasetOptions& options) noexcept {
+  for (std::size_t i = 0; i < options.batch_sizes.size(); ++i) {
+    if (options.batch_sizes[i] >= 0) continue;
+    return invalid_argument("batch_sizes[%zu] is %lld; a size is 0 or more", i,
+                            static_cast<long long>(options.batch_sizes[i]));
+  }
+  const bool none = std::all_of(options.batch_sizes.begin(), options.batch_sizes.end(),
+                                [](int64_t size) { return size == 0; });
+  if (none && !options.batch_sizes.empty()) {
+    return invalid_argument("batch_sizes are all 0: the source would never end");
+  }
+  return kOk;
+}
+
+Status check_files(const SourceFacts& source, int64_t workers) noexcept {
+  if (!source.has_files) {
+    return fail(DIST_NOT_FOUND,
+                "shard_policy is DIST_SHARD_FILE, but the source has no files: make it by "
+                "dist_dataset_create_from_files(), or take DIST_SHARD_DATA");
+  }
+  if (source.num_files >= static_cast<std::size_t>(workers)) return kOk;
+  return invalid_argument(
+      "the dataset has %zu file(s), too few for %lld workers, each of which gets whole files; take "
+      "DIST_SHARD_DATA, which deals elements, or DIST_SHARD_OFF",
+      source.num_files, static_cast<long long>(workers));
+}
+
+// Of several workers: which part of the source is this one's, and whether batches are cut for all of them.
+Status divide_between_workers(const DatasetOptions& options, int32_t policy, const SourceFacts& source,
+                              Division* out) noexcept {
+  const Turn own{options.worker_index, options.num_workers};
+  const bool cut_for_all = options.worker_batches == 0 && !out->sizes;
+  if (policy == DIST_SHARD_DATA) {
+    if (out->sizes) {
+      return invalid_argument(
+          "batch_sizes and DIST_SHARD_DATA of several workers do not go together: take "
+          "dist_batch_sizes_for_worker()'s "
+          "and a policy by which each worker reads a source of its own");
+    }
+    if (cut_for_all) {
+      out->pieces *= own.step;
+      out->first_piece = own.first;
+      out->piece_step = own.step;
+    } else {
+      out->batches = own;
+    }
+    return kOk;
+  }
+  if (policy == DIST_SHARD_FILE) {
+    DIST_TRY(check_files(source, own.step));
+    out->files = own;
+  } else if (policy == DIST_SHARD_HINT && options.shard_hint != 0) {
+    out->elements = own;
+  }
+  if (cut_for_all) {
+    out->cut = Division::Cut::kSizes;
+    out->pieces = out->replicas * own.step;
+    out->size_offset = out->replicas * own.first;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int64_t Division::size(int64_t index, int64_t batch_examples) const noexcept {
+  if (sizes) return sizes->all[static_cast<std::size_t>(index) % sizes->all.size()];
+  return piece_size(batch != 0 ? batch : batch_examples, pieces, size_offset, index);
+}
+
+Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
+              const SourceFacts& source, Division* out) noexcept {
+  DIST_TRY(check_numbers(options));
+  DIST_TRY(check_workers(options));
+  DIST_TRY(check_sizes(options));
+  Division made;
+  made.replicas = replicas;
+  made.batch = options.global_batch_size;
+  made.drop_remainder = options.drop_remainder != 0;
+  made.pieces = replicas;
+  made.sizes = sizes;
+  if (sizes) made.cut = Division::Cut::kSizes;
+  int32_t policy = options.shard_policy;
+  if (policy == DIST_SHARD_AUTO) policy = source.has_files ? DIST_SHARD_FILE : DIST_SHARD_DATA;
+  if (options.num_workers > 1) DIST_TRY(divide_between_workers(options, policy, source, &made));
+  if (options.shard_hint != 0 && options.shard_policy != DIST_SHARD_HINT) {
+    return failed_precondition(
+        "the source wants to be sharded element by element (shard_hint), which only shard_policy "
+        "DIST_SHARD_HINT does");
+  }
+  if (made.cut == Division::Cut::kEven && made.pieces == 1 && made.batch == 0)
+    made.cut = Division::Cut::kWhole;
+  *out = std::move(made);
+  return kOk;
+}
+
+Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replicas, int64_t worker,
+                              std::span<int64_t> out) noexcept {
+  if (batch < 0)
+    return invalid_argument("the global batch size is %lld; it is 0 or more", static_cast<long long>(batch));
+  if (num_workers < 1 || num_workers > kMostWorkers || replicas < 1) {
+    return invalid_argument(
+        "%lld workers of %lld replicas; there are 1 to %d workers with at least one replica",
+        static_cast<long long>(num_workers), static_cast<long long>(replicas), kMostWorkers);
+  }
+  if (worker < 0 || worker >= num_workers) {
+    return invalid_argument("worker %lld of %lld; they are 0 to %lld", static_cast<long long>(worker),
+                            static_cast<long long>(num_workers), static_cast<long long>(num_workers - 1));
+  }
+  const int64_t pieces = num_workers * replicas;
+  if (out.size() != static_cast<std::size_t>(pieces)) {
+    return invalid_argument("room for %zu sizes; %lld workers of %lld replicas have %lld", out.size(),
+                            static_cast<long long>(num_workers), static_cast<long long>(replicas),
+                            static_cast<long long>(pieces));
+  }
+  for (int64_t i = 0; i < pieces; ++i) {
+    out[static_cast<std::size_t>(i)] = piece_size(batch, pieces, worker * replicas, i);
+  }
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Division: what of a source goes to which worker, and what of a batch to which replica. Pure arithmetic on
+// what the options say and on whether the source is made of files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/input/partial_batch.hpp"
+
+namespace dist {
+
+struct DatasetOptions {
+  int32_t drop_remainder = 0;
+  int64_t global_batch_size = 0;
+  int32_t shuffle = 0;
+  int32_t prefetch = 0;  // 0: one batch; < 0: none
+  uint64_t seed = 0;
+  int32_t shard_policy = DIST_SHARD_AUTO;
+  int32_t num_workers = 0;  // 0: 1
+  int32_t worker_index = 0;
+  int32_t worker_batches = 0;
+  int32_t shard_hint = 0;
+  int32_t interleave = 0;
+  int32_t static_shapes = 0;
+  int32_t replication_mode = DIST_INPUT_PER_WORKER;
+  int32_t fetch_to_device = 0;
+  int32_t place_dataset_on_device = 0;
+  std::span<const int64_t> batch_sizes = {};
+};
+
+// The caller's batch_sizes, kept.
+class Sizes final : public Counted {
+ public:
+  Sizes(Memory& memory, std::span<const int64_t> sizes)
+      : Counted(memory), all(sizes.begin(), sizes.end(), &memory) {}
+  std::pmr::vector<int64_t> all;
+};
+
+// Of a row of things, those that are taken: first, first + step, ...
+struct Turn {
+  int64_t first = 0;
+  int64_t step = 1;
+  bool takes(int64_t index) const noexcept { return index % step == first; }
+  // How many of 0 .. n-1.
+  int64_t of(int64_t n) const noexcept { return n <= first ? 0 : (n - first - 1) / step + 1; }
+};
+
+struct Division {
+  enum class Cut {
+    kWhole,  // not at all: elements are batches, of anything
+    kEven,   // each batch into `pieces` pieces; the replicas get first_piece, first_piece + piece_step, ...
+    kSizes   // the source's examples, whatever batches they came in, into pieces of size(0), size(1), ...
+  };
+
+  int64_t replicas = 1;
+  int64_t batch = 0;  // elements; 0: elements are batches
+  bool drop_remainder = false;
+  Cut cut = Cut::kEven;
+  int64_t pieces = 1;
+  int64_t first_piece = 0;
+  int64_t piece_step = 1;
+  int64_t size_offset = 0;  // kSizes, without `sizes`: piece_size()'s, of `pieces`
+  Ref<Sizes> sizes;
+  // What is this worker's own.
+  Turn files;
+  Turn elements;
+  Turn batches;
+
+  // `batch_examples`: of a batch, where elements are batches.
+  int64_t size(int64_t index, int64_t batch_examples) const noexcept;
+};
+
+// What a source is, as far as dividing it goes.
+struct SourceFacts {
+  bool has_files = false;
+  std::size_t num_files = 0;
+};
+
+// Errors are TensorFlow's: an index that is no worker's INVALID_ARGUMENT (but where all workers read
+// everything), files that the source has not NOT_FOUND, a hint that is not followed FAILED_PRECONDITION.
+Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
+              const SourceFacts& source, Division* out) noexcept;
+
+// The cycle of one worker's piece sizes, which has num_workers * replicas of them.
+Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replicas, int64_t worker,
+                              std::span<int64_t> out) noexcept;
+
+}  // namespace dist

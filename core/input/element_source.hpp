@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources whose elements callbacks of the host's make, one after another or file by file.
+#pragma once
+
+#include <memory_resource>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/input/source.hpp"
+
+struct dist_value;  // what a host's source hands over: a Value
+
+namespace dist {
+
+// What a source's elements come from: the host's callback and whatever it needs, ended by release(user_data).
+class HostSource : public Counted {
+ public:
+  using Fn = dist_status (*)(int64_t index, dist_value** out_element, void* user_data);
+  using FileFn = dist_status (*)(std::size_t file, const char* name, int64_t index, dist_value** out_element,
+                                 void* user_data);
+  using Release = void (*)(void* user_data);
+
+  HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const char* const> names, void* user_data);
+  // Last of all: until it is called, nothing is released.
+  void own(Release on_end) noexcept { on_end_ = on_end; }
+
+  bool has_files() const noexcept { return file_fn_ != nullptr; }
+  std::size_t num_files() const noexcept { return names_.size(); }
+  const char* name(std::size_t file) const noexcept { return names_[file].c_str(); }
+  // Element `index`, of a file where there are files. OUT_OF_RANGE where there is none; a failure has the
+  // callback's own words where it had some.
+  Status element(std::size_t file, int64_t index, ValueRef* out);
+
+ private:
+  ~HostSource() override {
+    if (on_end_ != nullptr) on_end_(user_data_);
+  }
+
+  std::mutex one_at_a_time_;  // the host is promised that passes do not call it side by side
+  const Fn fn_;
+  const FileFn file_fn_;
+  std::pmr::vector<std::pmr::string> names_;
+  void* const user_data_;
+  Release on_end_ = nullptr;
+};
+
+class ElementSource final : public Source {
+ public:
+  enum class Give { kElements, kNumbers, kNumbersOfRows };
+
+  ElementSource(Memory& memory, Ref<HostSource> host, int32_t interleave, Give give, int64_t limit) noexcept
+      : Source(memory), host_(std::move(host)), interleave_(interleave), give_(give), limit_(limit) {}
+
+  SourceFacts facts() const noexcept override { return {host_->has_files(), host_->num_files()}; }
+  Status make_pass(const Recipe& recipe, Ref<Pass>* out) override;
+  Status numbered(bool batches, int64_t limit, Ref<Source>* out) override;
+  Status model(ValueRef* out, bool* fixed) override;
+  void describe(char* text, std::size_t size) const noexcept override;
+
+ private:
+  Ref<HostSource> host_;
+  int32_t interleave_;
+  Give give_;
+  int64_t limit_;
+};
+
+}  // namespace dist

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// FunctionSource: batches of datasets that a function of the host's made, dealt out to replicas whole.
+#pragma once
+
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/input/source.hpp"
+
+namespace dist {
+
+class Dataset;
+
+class FunctionSource final : public Source {
+ public:
+  // One dataset, dealt to all replicas in turn, or one for each replica.
+  FunctionSource(Memory& memory, std::span<const Ref<Dataset>> datasets, int32_t num_replicas);
+
+  Status make_pass(const Recipe& recipe, Ref<Pass>* out) override;
+  Status numbered(bool batches, int64_t limit, Ref<Source>* out) override;
+  Status model(ValueRef* out, bool* fixed) override;
+  void describe(char* text, std::size_t size) const noexcept override;
+
+  std::span<const Ref<Dataset>> datasets() const noexcept { return datasets_; }
+  bool one_for_each() const noexcept { return datasets_.size() > 1; }
+  // Of one of the datasets: then no batch of a step can be empty.
+  bool has_static_shapes() const noexcept;
+
+ private:
+  ~FunctionSource() override;
+
+  std::pmr::vector<Ref<Dataset>> datasets_;
+  int32_t num_replicas_;
+};
+
+}  // namespace dist

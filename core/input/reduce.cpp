@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/input/reduce.hpp"
+
+#include "core/input/iterator.hpp"
+
+namespace dist {
+
+Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef* state) {
+  Ref<Iterator> iterator;
+  DIST_TRY(Iterator::create(dataset, &iterator));
+  for (;;) {
+    ValueRef batch;
+    const Status status = iterator->next(&batch);
+    if (status.code() == DIST_OUT_OF_RANGE) return kOk;
+    DIST_TRY(status);
+    const uint64_t failures = failures_on_this_thread();
+    dist_value* made = nullptr;
+    const dist_status code = fn(reinterpret_cast<dist_value*>(state->get()),
+                                reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
+    if (code != DIST_OK) {
+      if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
+      return fail(code, "the reducing function returned %s and did not say why; dist_fail() takes the reason",
+                  status_name(code));
+    }
+    *state = ValueRef::adopt(reinterpret_cast<Value*>(made));
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One value of a whole pass.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/input/dataset.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// A host's function: what `state` and the next batch are together. Its result comes with a reference.
+using ReducePassFn = dist_status (*)(dist_value* state, dist_value* batch, dist_value** out_state,
+                                     void* user_data);
+
+// *state is the initial one, and in the end the result.
+Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef* state);
+
+}  // namespace dist

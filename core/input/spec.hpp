@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What batches of a dataset are like, before one is made.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/input/dataset.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// The batches' structure, with a text like "f32[?, 4]" for each tensor of each replica.
+Status element_spec(Dataset& dataset, ValueRef* out);
+
+}  // namespace dist

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are the copies of a variable still equal?
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/cross_device/cross_replica.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// Where copies differ; -1 where they do not.
+struct Drift {
+  int32_t num_copies = 0;  // compared; 0: of a variable whose copies need not be equal
+  int32_t replica = -1;    // the lowest that differs from the most
+  int32_t expected_replica = -1;
+  int64_t element = -1;  // the first that differs anywhere
+};
+
+// DATA_LOSS where copies differ, with the replica, the variable and both elements in the error's fields;
+// *out is written then too. Bits are compared, but NaN with NaN and true with true are equal.
+Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out);
+
+}  // namespace dist

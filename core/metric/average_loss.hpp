@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A replica's share of a loss, as tf.nn.compute_average_loss and scale_regularization_loss give it: sums are
+// exact, and rounded with their quotient.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// *out = sum of weights * loss, divided by global_batch_size; 0 for it means the loss's first dimension times
+// num_replicas. `weights` may be NULL.
+Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_tensor* weights,
+                    int64_t global_batch_size, const dist_tensor& out) noexcept;
+
+// *out = sum of loss / num_replicas.
+Status scale_regularization_loss(int32_t num_replicas, const dist_tensor& loss,
+                                 const dist_tensor& out) noexcept;
+
+}  // namespace dist

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metric: sums over the updates of all replicas. The state is a variable that is synchronized on reading:
+// each replica adds to its own copy, the result is made of all of them. It holds exact sums, so that the
+// result does not depend on who added what, or when.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/metric/exact_sum.hpp"
+#include "core/value/variable.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+class Metric final : public Counted {
+ public:
+  // NULL is the kind's name. `memory` is the strategy's: what tells whose metric it is.
+  static Status create(Memory& memory, int32_t num_replicas, int32_t kind, const char* name,
+                       Ref<Metric>* out);
+
+  int32_t kind() const noexcept { return kind_; }
+  const char* name() const noexcept { return state_->name(); }
+  // What a checkpoint keeps: i64 sums, so that it may be divided over another number of copies to the bit.
+  Variable& state() const noexcept { return *state_; }
+
+  // OK for the strategy whose memory this is.
+  Status check_owner(const Memory& strategy_memory) const noexcept;
+
+  // Adds a batch to one replica's copy, which nobody else touches meanwhile. `labels` and `weights` may be
+  // NULL. Adds all or nothing.
+  Status update(int32_t replica, const dist_tensor& values, const dist_tensor* labels,
+                const dist_tensor* weights) noexcept;
+  // Of all copies, which nobody changes meanwhile.
+  double result() const noexcept;
+  void reset() noexcept;
+
+ private:
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+
+  // What a copy holds, as i64 elements.
+  struct Sums {
+    ExactSum total;   // of w * x
+    ExactSum weight;  // of w
+  };
+
+  Metric(Memory& memory, int32_t kind, Ref<Variable> state) noexcept
+      : Counted(memory), kind_(kind), state_(std::move(state)) {}
+  ~Metric() override = default;
+
+  Sums read(int32_t replica) const noexcept;
+  void write(int32_t replica, const Sums& sums) noexcept;
+
+  int32_t kind_;
+  Ref<Variable> state_;
+};
+
+}  // namespace dist

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks over the elements of tensors that belong together, the elements as doubles: values with their
+// weights, predictions with their labels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// Reads one element as a double: exactly, but for 64-bit integers beyond 2^53.
+using ReadElement = double (*)(const std::byte* element) noexcept;
+// NULL for complex64.
+ReadElement read_element(dist_dtype dtype) noexcept;
+// The element's bits as an integer's, widened by its sign; only of integer dtypes.
+uint64_t read_integer(dist_dtype dtype, const std::byte* element) noexcept;
+
+// A checked tensor as it is walked over: where it begins and how far apart elements lie, in bytes.
+struct Walked {
+  const std::byte* data = nullptr;
+  std::array<int64_t, DIST_MAX_NDIM> strides{};
+};
+Walked walked(const dist_tensor& tensor) noexcept;
+
+// `weights` stretched over the elements of a tensor of `ndim` dimensions `shape`: a scalar over all, along a
+// dimension of 1 or a missing last one; a further last one of 1 is left out. `what` is weighted, for
+// messages.
+Status stretch_weights(const dist_tensor& weights, int32_t ndim, const int64_t* shape, const char* what,
+                       Walked* out) noexcept;
+
+// Calls body(pointers to the elements of each) in row-major order; no data is touched of an empty shape.
+template <std::size_t N, class Body>
+void for_each_element(int32_t ndim, const int64_t* shape, const std::array<const Walked*, N>& tensors,
+                      const Body& body) {
+  for (int32_t d = 0; d < ndim; ++d) {
+    if (shape[d] == 0) return;
+  }
+  std::array<const std::byte*, N> at;
+  for (std::size_t i = 0; i < N; ++i) at[i] = tensors[i]->data;
+  std::array<int64_t, DIST_MAX_NDIM> index{};
+  for (;;) {
+    body(at);
+    int32_t d = ndim - 1;
+    for (; d >= 0; --d) {
+      const bool more = ++index[static_cast<std::size_t>(d)] < shape[d];
+      const int64_t steps = more ? 1 : 1 - shape[d];
+      for (std::size_t i = 0; i < N; ++i) at[i] += steps * tensors[i]->strides[static_cast<std::size_t>(d)];
+      if (more) break;
+      index[static_cast<std::size_t>(d)] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// InnerPool: replicas beside those of a strategy's pool, with a group, records and threads of their own. The
+// pool's own wait while their merge function runs; what that function runs needs others.
+#pragma once
+
+#include "core/base/memory.hpp"
+#include "core/comm/group.hpp"
+#include "core/comm/wait_graph.hpp"
+#include "core/run/replica_pool.hpp"
+#include "core/trace/recorder.hpp"
+
+namespace dist {
+
+class InnerPool {
+ public:
+  // As `options` say, but for the recorder. Throws std::bad_alloc, which leaves nothing behind.
+  static Status create(Memory& memory, const WaitPolicy& policy, const Host& host,
+                       ReplicaPool::Options options, InnerPool** out);
+  // No replica is running.
+  static void destroy(InnerPool* pool) noexcept;
+
+  ReplicaPool& pool() noexcept { return pool_; }
+
+ private:
+  InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host, ReplicaPool::Options options);
+  ~InnerPool() = default;
+
+  Memory& memory_;
+  WaitGraph wait_graph_;
+  Group group_;
+  FlightRecorder recorder_;
+  ReplicaPool pool_;
+};
+
+}  // namespace dist

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/replica_variable.hpp"
+
+#include <cstring>
+
+#include "core/run/merge_call.hpp"
+
+namespace dist {
+namespace {
+
+// What one replica asks for; it waits while replica 0 looks at all of them.
+struct Request {
+  const VariableOptions& options;
+  const InitialValue& initial;
+  Variable* found = nullptr;
+};
+
+struct Meeting {
+  const CrossReplica& context;
+  const VariableHome& home;
+  VariableRegistry& registry;
+};
+
+Request& request_of(Value& merged, int32_t replica) noexcept {
+  Value& own = merged.distributed() ? *merged.items()[static_cast<std::size_t>(replica)] : merged;
+  return *static_cast<Request*>(own.object());
+}
+
+// The tag tells names apart up to its length; this tells all of them.
+Status check_names(Value& merged, int32_t n, const char* name) noexcept {
+  for (int32_t r = 1; r < n; ++r) {
+    const char* const other = request_of(merged, r).options.name;
+    if (std::strcmp(name, other) == 0) continue;
+    return invalid_argument(
+        "replica 0 asks for variable \"%s\", replica %d for \"%s\": all replicas ask for the same one "
+        "together",
+        name, r, other);
+  }
+  return kOk;
+}
+
+Status check_fits(const Variable& variable, const Request& request, int32_t replica) noexcept {
+  if (!variable.made_with(request.options)) {
+    return invalid_argument(
+        "variable \"%s\" is there with another synchronization, aggregation or trainability than replica %d "
+        "asks for",
+        variable.name(), replica);
+  }
+  if (request.initial.tensor == nullptr) return kOk;
+  return variable.check_assign(DIST_ASSIGN, *request.initial.tensor, "initial");
+}
+
+Status find_or_create(const Meeting& meeting, Value& merged) {
+  const int32_t n = meeting.context.num_replicas;
+  const Request& first = request_of(merged, 0);
+  DIST_TRY(check_names(merged, n, first.options.name));
+  Variable* variable = meeting.registry.find(first.options.name);
+  Ref<Variable> made;
+  if (variable == nullptr) {
+    DIST_TRY(create_variable(*meeting.context.memory, meeting.home, first.options, first.initial, &made));
+    variable = made.get();
+  }
+  for (int32_t r = 0; r < n; ++r) DIST_TRY(check_fits(*variable, request_of(merged, r), r));
+  if (made) meeting.registry.add(std::move(made));
+  for (int32_t r = 0; r < n; ++r) request_of(merged, r).found = variable;
+  return kOk;
+}
+
+dist_status lead(Value& args, Value**, void* context) {
+  return find_or_create(*static_cast<const Meeting*>(context), *args.items()[0]).code();
+}
+
+constexpr char kIdentity = 0;
+
+}  // namespace
+
+Status create_variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
+                       const InitialValue& initial, Ref<Variable>* out) {
+  if (initial.tensor != nullptr) return Variable::create(memory, home, options, *initial.tensor, out);
+  Value* given = nullptr;
+  const uint64_t before = failures_on_this_thread();
+  const dist_status status = initial.call(initial, &given);
+  const ValueRef value = ValueRef::adopt(given);
+  if (status != DIST_OK) {
+    if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
+    return fail(status, "the initial value's function returned %s without a reason (dist_fail() gives one)",
+                status_name(status));
+  }
+  if (!value || !value->has_tensor()) {
+    return invalid_argument("the initial value's function gave %s; a variable begins with a tensor",
+                            value ? Value::kind_name(value->kind()) : "nothing");
+  }
+  return Variable::create(memory, home, options, value->tensor(), out);
+}
+
+Status replica_variable(Replica& replica, const CrossReplica& context, const VariableHome& home,
+                        VariableRegistry& registry, const Caller& caller, const VariableOptions& options,
+                        const InitialValue& initial, Variable** out) {
+  Request request{options, initial};
+  Meeting meeting{context, home, registry};
+  const ValueRef object = Value::wrap_object(*context.memory, &request, nullptr);
+  Value* const items[] = {object.get()};
+  ValueRef args;
+  DIST_TRY(Value::create(*context.memory, DIST_VALUE_LIST, items, &args));
+  ValueRef nothing;
+  const char* const tag = caller.tag != nullptr ? caller.tag : options.name;
+  DIST_TRY(merge_call(replica, *context.memory, {lead, &meeting, &kIdentity}, args.get(), tag,
+                      caller.timeout_ns, &nothing));
+  *out = request.found;
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables and the input's position to a file, and back: under any strategy and number of replicas.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/checkpoint/header.hpp"
+#include "core/cross_device/cross_replica.hpp"
+#include "core/input/source.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// What is saved of a program, or loaded into it.
+struct Saved {
+  std::span<Variable* const> variables;
+  const char* const* names = nullptr;  // in the file; NULL: the variables' own
+  Position* position = nullptr;        // NULL: none
+  const char* name(std::size_t i) const noexcept {
+    return names == nullptr ? variables[i]->name() : names[i];
+  }
+};
+
+// Of each variable the file has what read() gives. `texts` are the host's.
+Status save_checkpoint(const CrossReplica& context, const char* path, const Saved& saved,
+                       std::span<const StoredText> texts);
+
+// Each variable becomes what assign() makes of the file's tensor. Everything is checked, the data too, before
+// anything is written.
+Status load_checkpoint(const CrossReplica& context, const char* path, const Saved& saved);
+
+}  // namespace dist

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/devices.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "dist/types.h"
+
+namespace dist {
+
+Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t num_replicas,
+                    const char* parameter) {
+  central_ = kind == DIST_STRATEGY_CENTRAL_STORAGE;
+  if (!central_ && parameter != nullptr) {
+    return invalid_argument(
+        "parameter_device is \"%.100s\", but only central storage keeps its variables on a device of their "
+        "own",
+        parameter);
+  }
+  if (kind == DIST_STRATEGY_DEFAULT) {
+    if (names.empty()) return kOk;
+    return invalid_argument("devices: the default strategy has none; use DIST_STRATEGY_ONE_DEVICE");
+  }
+  workers_.reserve(static_cast<std::size_t>(num_replicas));
+  if (parameter != nullptr) DIST_TRY(DeviceName::parse(parameter, "parameter_device", &parameter_));
+  if (names.empty()) {
+    for (int32_t r = 0; r < num_replicas; ++r) workers_.emplace_back("CPU", r);
+    return kOk;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    char what[32];
+    std::snprintf(what, sizeof what, "devices[%zu]", i);
+    DeviceName device;
+    DIST_TRY(DeviceName::parse(names[i], what, &device));
+    const auto twin = std::find(workers_.begin(), workers_.end(), device);
+    if (twin != workers_.end()) {
+      return invalid_argument("devices[%td] and %s are both %s: every replica has a device of its own",
+                              twin - workers_.begin(), what, device.c_str());
+    }
+    workers_.push_back(device);
+  }
+  return kOk;
+}
+
+std::span<const DeviceName> Devices::parameters() const noexcept {
+  return central_ ? std::span<const DeviceName>(&parameter_, 1) : workers();
+}
+
+}  // namespace dist

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/scope.hpp"
+
+#include "core/run/current.hpp"
+#include "core/run/inner_pool.hpp"
+
+namespace dist {
+namespace {
+
+// A thread's default strategy, and its replica 0 as the thread is it outside runs. The replica is of a pool
+// of its own, since that of the strategy is for its runs.
+class ThreadDefault {
+ public:
+  ThreadDefault() noexcept = default;
+  ~ThreadDefault() { end(); }
+  ThreadDefault(const ThreadDefault&) = delete;
+  ThreadDefault& operator=(const ThreadDefault&) = delete;
+
+  Status get();
+  Strategy* strategy() const noexcept { return strategy_; }
+  Replica* replica() const noexcept { return replica_; }
+
+ private:
+  Status make();
+  void end() noexcept;
+
+  Strategy* strategy_ = nullptr;
+  InnerPool* outside_ = nullptr;
+  Replica* replica_ = nullptr;
+};
+
+Status ThreadDefault::get() {
+  if (strategy_ != nullptr && !strategy_->check_process().ok()) {
+    // A forked child: what the parent's thread had is of no use here, and cannot be ended.
+    strategy_ = nullptr;
+    outside_ = nullptr;
+    replica_ = nullptr;
+  }
+  if (replica_ != nullptr) return kOk;
+  const Status made = make();
+  if (!made.ok()) end();
+  return made;
+}
+
+Status ThreadDefault::make() {
+  StrategyOptions options;
+  options.kind = DIST_STRATEGY_DEFAULT;
+  if (strategy_ == nullptr) DIST_TRY(Strategy::create(options, &strategy_));
+  const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay
+  if (outside_ == nullptr) DIST_TRY(strategy_->pool().beside(DIST_THREADS_HOST, &outside_));
+  return outside_->pool().enter(0, &replica_);
+}
+
+void ThreadDefault::end() noexcept {
+  if (Replica* const replica = std::exchange(replica_, nullptr); replica != nullptr) {
+    const Within inside(replica, false);
+    (void)outside_->pool().leave(*replica, kOk);
+  }
+  InnerPool::destroy(std::exchange(outside_, nullptr));
+  if (strategy_ != nullptr) (void)Strategy::destroy(std::exchange(strategy_, nullptr));
+}
+
+thread_local ThreadDefault thread_default;
+
+Strategy* owner_of(const Replica& replica) noexcept { return static_cast<Strategy*>(replica.pool().owner()); }
+
+// In no function, and in no other strategy's scope: what most calls find.
+bool outside(const Strategy& strategy) noexcept {
+  const Current& here = current();
+  return here.replica == nullptr && (here.scope == nullptr || here.scope == &strategy);
+}
+
+// Where the thread is, as functions of a strategy see it.
+enum class Place { kOpen, kInReplica, kWithAnother };
+
+Place place_for(const Strategy& strategy) noexcept {
+  const Current& here = current();
+  // A scope is entered inside whatever function the thread is in.
+  if (here.scope != nullptr) return here.scope == &strategy ? Place::kOpen : Place::kWithAnother;
+  if (here.replica == nullptr) return Place::kOpen;
+  const Strategy& owner = *owner_of(*here.replica);
+  if (&owner == &strategy) return here.merging ? Place::kOpen : Place::kInReplica;
+  return owner.kind() == DIST_STRATEGY_DEFAULT ? Place::kOpen : Place::kWithAnother;
+}
+
+Status with_another(const char* call) noexcept {
+  const Current& here = current();
+  if (here.scope != nullptr) {
+    return failed_precondition(
+        "%s(): this thread is in the scope of another strategy; use that one, or leave its scope first "
+        "(dist_scope_exit(), dist_set_strategy(NULL))",
+        call);
+  }
+  return failed_precondition(
+      "%s(): this thread is inside the %s function of another strategy's replica %d; strategies do not mix "
+      "in one "
+      "run",
+      call, here.merging ? "merge" : "replica", here.replica->id());
+}
+
+}  // namespace
+
+Status enter_scope(Strategy& strategy) noexcept {
+  DIST_TRY(strategy.check_process());
+  const bool is_default = strategy.kind() == DIST_STRATEGY_DEFAULT;
+  const Place place = place_for(strategy);
+  if (place == Place::kWithAnother) return with_another("dist_scope_enter");
+  Current& here = current();
+  if (is_default) {
+    ++here.default_entered;
+    return kOk;
+  }
+  if (place == Place::kInReplica) return check_cross_replica_context(strategy, "dist_scope_enter");
+  here.scope = &strategy;
+  ++here.entered;
+  return kOk;
+}
+
+Status exit_scope(Strategy& strategy) noexcept {
+  Current& here = current();
+  const bool is_default = strategy.kind() == DIST_STRATEGY_DEFAULT;
+  const bool innermost = is_default ? here.entered == 0 && here.default_entered > 0
+                                    : here.entered > 0 && here.scope == &strategy;
+  if (!innermost) {
+    return failed_precondition(
+        "dist_scope_exit(): the scope that this thread entered last is not this strategy's; scopes end in "
+        "the "
+        "order opposite to their beginning, on the same thread and in the same function");
+  }
+  if (is_default) {
+    --here.default_entered;
+  } else if (--here.entered == 0) {
+    here.scope = here.chosen;
+  }
+  return kOk;
+}
+
+Status choose_strategy(Strategy* strategy) noexcept {
+  if (strategy != nullptr) DIST_TRY(strategy->check_process());
+  Current& here = current();
+  if (here.replica != nullptr || here.entered + here.default_entered > 0) {
+    return failed_precondition(
+        "dist_set_strategy() is for a thread that is in no strategy's scope or run; this one is inside %s",
+        here.entered + here.default_entered > 0 ? "a scope: dist_scope_exit() first"
+        : here.merging                          ? "a merge function"
+                                                : "a replica's function");
+  }
+  here.chosen = strategy != nullptr && strategy->kind() != DIST_STRATEGY_DEFAULT ? strategy : nullptr;
+  here.scope = here.chosen;
+  return kOk;
+}
+
+Status current_strategy(Strategy** out) {
+  const Current& here = current();
+  if (here.scope != nullptr) {
+    *out = static_cast<Strategy*>(const_cast<void*>(here.scope));
+  } else if (here.replica != nullptr) {
+    *out = owner_of(*here.replica);
+  } else {
+    DIST_TRY(thread_default.get());
+    *out = thread_default.strategy();
+  }
+  return kOk;
+}
+
+bool has_strategy() noexcept {
+  const Current& here = current();
+  if (here.scope != nullptr) return true;
+  return here.replica != nullptr && owner_of(*here.replica)->kind() != DIST_STRATEGY_DEFAULT;
+}
+
+bool in_cross_replica_context() noexcept {
+  const Current& here = current();
+  return here.scope != nullptr || here.merging;
+}
+
+Status current_replica(Replica** out) {
+  const Current& here = current();
+  if (in_cross_replica_context()) {
+    *out = nullptr;
+  } else if (here.replica != nullptr) {
+    *out = here.replica;
+  } else {
+    DIST_TRY(thread_default.get());
+    *out = thread_default.replica();
+  }
+  return kOk;
+}
+
+Replica* replica_here() noexcept {
+  const Current& here = current();
+  return here.replica != nullptr ? here.replica : thread_default.replica();
+}
+
+Status check_cross_replica_context(const Strategy& strategy, const char* call) noexcept {
+  if (outside(strategy)) [[likely]]
+    return kOk;
+  const Place place = place_for(strategy);
+  if (place == Place::kOpen) return kOk;
+  if (place == Place::kWithAnother) return with_another(call);
+  return failed_precondition(
+      "%s() belongs to the cross-replica context, and this thread is inside replica %d's function: call it "
+      "outside dist_run(), or inside dist_merge_call()'s function",
+      call, current().replica->id());
+}
+
+Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
+  DIST_TRY(strategy.check_process());
+  if (outside(strategy)) [[likely]] {
+    *out = &strategy.pool();
+    return kOk;
+  }
+  const Place place = place_for(strategy);
+  if (place == Place::kWithAnother) return with_another(call);
+  Replica* const replica = current().replica;
+  if (place == Place::kInReplica) {
+    return failed_precondition(
+        "%s() inside replica %d's run: runs do not nest; use the replica's collectives, or run inside a "
+        "merge "
+        "function (dist_merge_call())",
+        call, replica->id());
+  }
+  const bool merging = replica != nullptr && owner_of(*replica) == &strategy;
+  if (merging) return replica->pool().inner(out);
+  *out = &strategy.pool();
+  return kOk;
+}
+
+Status check_enter(const Strategy& strategy) noexcept {
+  DIST_TRY(strategy.check_process());
+  return place_for(strategy) == Place::kWithAnother ? with_another("dist_replica_enter") : kOk;
+}
+
+Status check_no_scope(const Strategy& strategy) noexcept {
+  if (current().scope == &strategy) {
+    return failed_precondition(
+        "dist_strategy_destroy(): this thread is in the strategy's scope; leave it first (dist_scope_exit(), "
+        "dist_set_strategy(NULL))");
+  }
+  if (thread_default.strategy() == &strategy) {
+    return failed_precondition("dist_strategy_destroy(): a thread's default strategy ends with its thread");
+  }
+  return kOk;
+}
+
+}  // namespace dist

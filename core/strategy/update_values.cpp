@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/strategy/update_values.hpp"
+
+#include <memory_resource>
+#include <vector>
+
+#include "core/cross_device/copies.hpp"
+#include "core/run/current.hpp"
+#include "core/run/merge_call.hpp"
+
+namespace dist {
+namespace {
+
+Status check_arguments(const UpdateCall& update) noexcept {
+  if (update.args != nullptr && !update.args->is_sequence()) {
+    return invalid_argument("args is %s; give a list or tuple of the update function's arguments, or NULL",
+                            Value::kind_name(update.args->kind()));
+  }
+  if (update.kwargs != nullptr && update.kwargs->kind() != DIST_VALUE_DICT) {
+    return invalid_argument("kwargs is %s; give a dictionary of named arguments, or NULL",
+                            Value::kind_name(update.kwargs->kind()));
+  }
+  return kOk;
+}
+
+// A mirrored strategy updates variables that have a copy for each of its replicas.
+Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
+  if (strategy.kind() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
+    return invalid_argument(
+        "variable \"%s\" was made outside this strategy, which has no copies of it: create it with the "
+        "strategy",
+        variable.name());
+  }
+  return check_owner(strategy.cross_replica(), variable);
+}
+
+// While it lives the thread is in the strategy's scope: cross-replica, whatever the function asks. The
+// default strategy has none: its functions find what they find outside.
+class InScope {
+ public:
+  explicit InScope(const Strategy& strategy) noexcept : before_(current()) {
+    Current& here = current();
+    if (strategy.kind() == DIST_STRATEGY_DEFAULT || here.scope == &strategy) return;
+    here.scope = &strategy;
+    here.entered = 1;
+  }
+  ~InScope() { current() = before_; }
+  InScope(const InScope&) = delete;
+  InScope& operator=(const InScope&) = delete;
+
+ private:
+  const Current before_;
+};
+
+Status call_one(Strategy& strategy, const UpdateCall& update, int32_t copy, ValueRef* out) {
+  Memory& memory = strategy.memory();
+  ValueRef args;
+  ValueRef kwargs;
+  DIST_TRY(component_of(memory, update.args, copy, &args));
+  DIST_TRY(component_of(memory, update.kwargs, copy, &kwargs));
+  const auto devices = strategy.devices().parameters();
+  const auto index = static_cast<std::size_t>(copy);
+  dist_tensor view{};
+  if (update.variable != nullptr) view = update.variable->component(copy);
+  const UpdatePlace place{strategy.kind() == DIST_STRATEGY_MIRRORED ? copy : -1,
+                          index < devices.size() ? devices[index].c_str() : "",
+                          update.variable != nullptr ? &view : nullptr};
+  const uint64_t before = failures_on_this_thread();
+  Value* result = nullptr;
+  const InScope scope(strategy);
+  const dist_status status = update.fn.call(place, args.get(), kwargs.get(), &result, update.fn.context);
+  *out = ValueRef::adopt(result);
+  return host_status(status, before, "update function");
+}
+
+// Turns what merging made into the result of an update.
+class Regrouping {
+ public:
+  Regrouping(Memory& memory, bool ungrouped) noexcept : memory_(memory), ungrouped_(ungrouped) {}
+
+  Status regroup(Value& value, ValueRef* out) {
+    if (value.is_nest()) return regroup_items(value, out);
+    if (ungrouped_) return local_results(value, out);
+    if (value.kind() == DIST_VALUE_PER_REPLICA) return mirror(value, out);
+    *out = ValueRef::share(&value);
+    return kOk;
+  }
+
+ private:
+  Status regroup_items(Value& value, ValueRef* out) {
+    const auto items = value.items();
+    std::pmr::vector<ValueRef> regrouped(items.size(), &memory_);
+    std::pmr::vector<Value*> pointers(items.size(), &memory_);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      DIST_TRY(regroup(*items[i], &regrouped[i]));
+      pointers[i] = regrouped[i].get();
+    }
+    return Value::create_like(memory_, value, pointers, out);
+  }
+
+  Status local_results(Value& value, ValueRef* out) {
+    Value* const alone[] = {&value};
+    if (!value.distributed()) return Value::create(memory_, DIST_VALUE_TUPLE, alone, out);
+    std::pmr::vector<Value*> items(&memory_);
+    for (const ValueRef& item : value.items()) items.push_back(item.get());
+    return Value::create(memory_, DIST_VALUE_TUPLE, items, out);
+  }
+
+  // A copy of the variable becomes what it was when the update ended.
+  Status mirror(Value& value, ValueRef* out) {
+    std::pmr::vector<ValueRef> own(&memory_);
+    std::pmr::vector<Value*> components(&memory_);
+    for (const ValueRef& item : value.items()) {
+      own.push_back(item);
+      if (item->copy_of() != nullptr) DIST_TRY(Value::copy_tensor(memory_, item->tensor(), &own.back()));
+      components.push_back(own.back().get());
+    }
+    return Value::create(memory_, DIST_VALUE_MIRRORED, components, out);
+  }
+
+  Memory& memory_;
+  const bool ungrouped_;
+};
+
+struct Meeting {
+  Strategy& strategy;
+  const UpdateCall& update;
+};
+
+// Replica 0's function, with what all replicas gave.
+dist_status update_merged(Value& merged, Value** out_result, void* context) {
+  const auto& meeting = *static_cast<const Meeting*>(context);
+  UpdateCall update = meeting.update;
+  Value* const args = merged.items()[0].get();
+  Value* const kwargs = merged.items()[1].get();
+  update.args = args->is_none() ? nullptr : args;
+  update.kwargs = kwargs->is_none() ? nullptr : kwargs;
+  ValueRef result;
+  const Status status = update_values(meeting.strategy, update, &result);
+  *out_result = result.take();
+  return status.code();
+}
+
+}  // namespace
+
+Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out) {
+  DIST_TRY(check_arguments(update));
+  if (update.variable != nullptr) DIST_TRY(check_variable(strategy, *update.variable));
+  const std::size_t devices = strategy.devices().parameters().size();
+  const std::size_t n = update.variable != nullptr ? static_cast<std::size_t>(update.variable->num_copies())
+                        : devices != 0             ? devices
+                                                   : 1;
+  Memory& memory = strategy.memory();
+  std::pmr::vector<ValueRef> results(n, &memory);
+  for (std::size_t copy = 0; copy < n; ++copy) {
+    DIST_TRY(call_one(strategy, update, static_cast<int32_t>(copy), &results[copy]));
+  }
+  std::pmr::vector<Value*> pointers(&memory);
+  for (const ValueRef& result : results) pointers.push_back(result.get());
+  ValueRef merged;
+  DIST_TRY(merge(memory, pointers, "result", &merged));
+  if (!merged) {
+    *out = ValueRef();
+    return kOk;
+  }
+  return Regrouping(memory, update.ungrouped).regroup(*merged, out);
+}
+
+Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateCall& update, ValueRef* out) {
+  DIST_TRY(check_arguments(update));
+  Memory& memory = strategy.memory();
+  const ValueRef none = Value::create_none(memory);
+  Value* const given[] = {update.args != nullptr ? update.args : none.get(),
+                          update.kwargs != nullptr ? update.kwargs : none.get()};
+  ValueRef args;
+  DIST_TRY(Value::create(memory, DIST_VALUE_LIST, given, &args));
+  Meeting meeting{strategy, update};
+  const char* const tag = update.variable != nullptr ? update.variable->name() : "update";
+  return merge_call(replica, memory, {update_merged, &meeting, update.fn.identity}, args.get(), tag, 0, out);
+}
+
+}  // namespace dist

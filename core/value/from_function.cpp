@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/from_function.hpp"
+
+namespace dist {
+namespace {
+
+Status call(Memory& memory, const ComponentFunction& function, int32_t replica, int32_t num_replicas,
+            ValueRef* out) {
+  const uint64_t before = failures_on_this_thread();
+  Value* made = nullptr;
+  const dist_status status = function.call(replica, num_replicas, &made, function.context);
+  *out = ValueRef::adopt(made);
+  if (status == DIST_OK) {
+    if (!*out) *out = Value::create_none(memory);
+    return kOk;
+  }
+  if (failures_on_this_thread() != before && last_error().code == status) return Status(status);
+  return fail(status,
+              "the function that makes replica %d's component returned %s without a reason (dist_fail() "
+              "gives one)",
+              replica, status_name(status));
+}
+
+}  // namespace
+
+Status values_from_function(Memory& memory, int32_t num_replicas, bool distributed,
+                            const ComponentFunction& function, ValueRef* out) {
+  std::pmr::vector<ValueRef> made(static_cast<std::size_t>(num_replicas), &memory);
+  std::pmr::vector<Value*> components(&memory);
+  components.reserve(made.size());
+  for (int32_t r = 0; r < num_replicas; ++r) {
+    ValueRef& component = made[static_cast<std::size_t>(r)];
+    DIST_TRY(call(memory, function, r, num_replicas, &component));
+    components.push_back(component.get());
+  }
+  if (distributed) return merge_leaves(memory, components, "value", out);
+  *out = std::move(made[0]);
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Distributed values of what a function makes, component by component.
+#pragma once
+
+#include "core/value/value.hpp"
+
+namespace dist {
+
+struct ComponentFunction {
+  // The value's reference is handed over; NULL: nothing.
+  dist_status (*call)(int32_t replica, int32_t num_replicas, Value** out_value, void* context);
+  void* context;
+};
+
+// Calls the function for each replica, in order, and puts the components together leaf by leaf. `distributed`
+// false: there is one replica, and its component is the value.
+Status values_from_function(Memory& memory, int32_t num_replicas, bool distributed,
+                            const ComponentFunction& function, ValueRef* out);
+
+}  // namespace dist

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/value/slices.hpp"
+
+#include "core/kernel/divide.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "core/kernel/in_place.hpp"
+#include "core/kernel/reduce.hpp"
+
+namespace dist {
+namespace {
+
+const char* scatter_name(int32_t how) noexcept {
+  switch (how) {
+    case DIST_SCATTER_ADD: return "ADD";
+    case DIST_SCATTER_SUB: return "SUB";
+    case DIST_SCATTER_UPDATE: return "UPDATE";
+    case DIST_SCATTER_MUL: return "MUL";
+    case DIST_SCATTER_DIV: return "DIV";
+    case DIST_SCATTER_MIN: return "MIN";
+    case DIST_SCATTER_MAX: return "MAX";
+    default: return "BATCH_UPDATE";
+  }
+}
+
+InPlace in_place_of(int32_t how) noexcept {
+  switch (how) {
+    case DIST_SCATTER_ADD: return InPlace::kAdd;
+    case DIST_SCATTER_SUB: return InPlace::kSubtract;
+    case DIST_SCATTER_MUL: return InPlace::kMultiply;
+    case DIST_SCATTER_DIV: return InPlace::kDivide;
+    case DIST_SCATTER_MIN: return InPlace::kMin;
+    case DIST_SCATTER_MAX: return InPlace::kMax;
+    default: return InPlace::kReplace;
+  }
+}
+
+Status check_dtype(int32_t how, dist_dtype dtype) noexcept {
+  switch (how) {
+    case DIST_SCATTER_ADD:
+    case DIST_SCATTER_SUB:
+    case DIST_SCATTER_DIV: return check_op(DIST_REDUCE_SUM, dtype);
+    case DIST_SCATTER_MUL: return check_op(DIST_REDUCE_PROD, dtype);
+    case DIST_SCATTER_MIN: return check_op(DIST_REDUCE_MIN, dtype);
+    case DIST_SCATTER_MAX: return check_op(DIST_REDUCE_MAX, dtype);
+    default: return kOk;
+  }
+}
+
+int64_t index_at(const dist_tensor& indices, int64_t i) noexcept {
+  return indices.dtype == DIST_I32 ? static_cast<const int32_t*>(indices.data)[i]
+                                   : static_cast<const int64_t*>(indices.data)[i];
+}
+
+// Elements of the dimensions from `first` up to `end`.
+int64_t product(const dist_tensor& tensor, int32_t first, int32_t end) noexcept {
+  int64_t elements = 1;
+  for (int32_t i = first; i < end; ++i) elements *= tensor.shape[i];
+  return elements;
+}
+
+Status dense(Value& part, const char* what, ValueRef* out) {
+  if (!part.has_tensor()) {
+    return invalid_argument("%s of the slices is %s; it is a tensor", what, Value::kind_name(part.kind()));
+  }
+  TensorSize size;
+  DIST_TRY(check_tensor(part.tensor(), what, &size));
+  if (!size.contiguous || part.variable() != nullptr)
+    return Value::copy_tensor(part.memory(), part.tensor(), out);
+  *out = ValueRef::share(&part);
+  return kOk;
+}
+
+// The two parts of `value` that say what changes where.
+Status find_parts(const Variable& variable, int32_t how, Value& value, ValueRef* values, ValueRef* indices) {
+  const bool batch = how == DIST_SCATTER_BATCH_UPDATE && value.is_sequence() && value.items().size() == 2;
+  if (!batch && value.kind() != DIST_VALUE_INDEXED_SLICES) {
+    char is[160];
+    Value::describe(&value, is, sizeof is);
+    return invalid_argument(
+        "variable \"%s\": slices is %s; give indexed slices (dist_value_create_composite())", variable.name(),
+        is);
+  }
+  DIST_TRY(dense(*value.items()[0], "values", values));
+  DIST_TRY(dense(*value.items()[1], "indices", indices));
+  if ((*indices)->tensor().dtype == DIST_I32 || (*indices)->tensor().dtype == DIST_I64) return kOk;
+  return invalid_argument("variable \"%s\": the slices' indices are %s; they are i32 or i64", variable.name(),
+                          dtype_name((*indices)->tensor().dtype));
+}
+
+// Values are [b..., k, rest], indices [b..., k], the variable [b..., n, rest]; b is empty but in a batch
+// update.
+Status check_shapes(const Variable& variable, const dist_tensor& values,
+                    const dist_tensor& indices) noexcept {
+  const dist_tensor copy = variable.component(0);
+  bool fit =
+      values.dtype == copy.dtype && indices.ndim > 0 && values.ndim == copy.ndim && indices.ndim <= copy.ndim;
+  for (int32_t i = 0; fit && i < copy.ndim; ++i) {
+    const bool batch = i < indices.ndim - 1;
+    if (i < indices.ndim) fit = values.shape[i] == indices.shape[i];
+    if (i != indices.ndim - 1) fit = fit && values.shape[i] == copy.shape[i];
+    if (batch) fit = fit && indices.shape[i] == copy.shape[i];
+  }
+  if (fit) return kOk;
+  char wanted[160];
+  char is[160];
+  char at[160];
+  describe(copy, wanted, sizeof wanted);
+  describe(values, is, sizeof is);
+  describe(indices, at, sizeof at);
+  return invalid_argument(
+      "variable \"%s\" is %s, the slices' values are %s and their indices %s; values are rows of the "
+      "variable, one "
+      "for each index, in its dtype",
+      variable.name(), wanted, is, at);
+}
+
+Status check_indices(const Variable& variable, const dist_tensor& indices) noexcept {
+  const int64_t rows = variable.component(0).shape[indices.ndim - 1];
+  const int64_t count = product(indices, 0, indices.ndim);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = index_at(indices, i);
+    if (index >= 0 && index < rows) continue;
+    return invalid_argument("variable \"%s\": index %lld, number %lld of the slices, is not in 0 .. %lld",
+                            variable.name(), static_cast<long long>(index), static_cast<long long>(i),
+                            static_cast<long long>(rows - 1));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Status check_scatter(const Variable& variable, int32_t how) noexcept {
+  if (how < DIST_SCATTER_ADD || how > DIST_SCATTER_BATCH_UPDATE) {
+    return invalid_argument("variable \"%s\": how is %d; use one of DIST_SCATTER_...", variable.name(), how);
+  }
+  if (variable.sync_on_read()) {
+    return fail(
+        DIST_UNIMPLEMENTED,
+        "variable \"%s\" is synchronized on reading, and such variables have no scatter: assign to it, or "
+        "make it with ON_WRITE",
+        variable.name());
+  }
+  if (variable.mirrored() && how == DIST_SCATTER_BATCH_UPDATE) {
+    return fail(DIST_UNIMPLEMENTED,
+                "variable \"%s\" is mirrored: BATCH_UPDATE is for variables with one copy; use UPDATE, or "
+                "dist_update()",
+                variable.name());
+  }
+  const bool reduces =
+      variable.aggregation() == DIST_AGGREGATION_SUM || variable.aggregation() == DIST_AGGREGATION_MEAN;
+  const bool picks = how == DIST_SCATTER_UPDATE || how == DIST_SCATTER_MIN || how == DIST_SCATTER_MAX;
+  if (variable.mirrored() && reduces && picks) {
+    return fail(
+        DIST_UNIMPLEMENTED,
+        "variable \"%s\" has aggregation %s, and %s of rows needs NONE or ONLY_FIRST_REPLICA: a sum of "
+        "several replicas' rows is none of them",
+        variable.name(), variable.aggregation() == DIST_AGGREGATION_SUM ? "SUM" : "MEAN", scatter_name(how));
+  }
+  if (!check_dtype(how, variable.dtype()).ok())
+    return invalid_argument("variable \"%s\": %s", variable.name(), last_error().message);
+  return kOk;
+}
+
+Status Slices::of(const Variable& variable, int32_t how, Value& value, Slices* out) {
+  DIST_TRY(find_parts(variable, how, value, &out->values_, &out->indices_));
+  const dist_tensor values = out->values_->tensor();
+  const dist_tensor indices = out->indices_->tensor();
+  DIST_TRY(check_shapes(variable, values, indices));
+  if (how == DIST_SCATTER_DIV &&
+      holds_zero_integer(values.dtype, static_cast<const std::byte*>(values.data),
+                         static_cast<std::size_t>(product(values, 0, values.ndim)))) {
+    return invalid_argument("variable \"%s\": the slices divide integers by 0", variable.name());
+  }
+  return check_indices(variable, indices);
+}
+
+Status Slices::divide(int32_t parts) {
+  const dist_tensor from = values_->tensor();
+  dist_tensor shape = from;
+  shape.data = nullptr;
+  ValueRef quotients;
+  DIST_TRY(Value::copy_tensor(values_->memory(), shape, &quotients));
+  const std::byte* const sources[] = {static_cast<const std::byte*>(from.data)};
+  std::byte* const to[] = {static_cast<std::byte*>(quotients->tensor().data)};
+  const FpEnvironment environment;
+  reduce_kernel(from.dtype,
+                DIST_REDUCE_MEAN)({sources, to, 1, 1, static_cast<std::size_t>(product(from, 0, from.ndim)),
+                                   static_cast<double>(parts), false});
+  values_ = std::move(quotients);
+  return kOk;
+}
+
+void Slices::apply(int32_t how, Variable& variable, int32_t replica) const noexcept {
+  const dist_tensor copy = variable.component(replica);
+  const dist_tensor values = values_->tensor();
+  const dist_tensor indices = indices_->tensor();
+  const int32_t axis = indices.ndim - 1;
+  const int64_t batches = product(indices, 0, axis);
+  const int64_t given = indices.shape[axis];
+  const auto row = static_cast<std::size_t>(product(copy, axis + 1, copy.ndim));
+  const std::size_t bytes = row * dtype_size(copy.dtype);
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    for (int64_t k = 0; k < given; ++k) {
+      const int64_t from = batch * given + k;
+      const int64_t to = batch * copy.shape[axis] + index_at(indices, from);
+      in_place(in_place_of(how), copy.dtype,
+               static_cast<std::byte*>(copy.data) + static_cast<std::size_t>(to) * bytes,
+               static_cast<const std::byte*>(values.data) + static_cast<std::size_t>(from) * bytes, row);
+    }
+  }
+}
+
+}  // namespace dist

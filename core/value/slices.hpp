@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that change a variable: indexed slices, checked once and then applied to its copies.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/value/value.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// OK where variables of this kind can be scattered to, as TensorFlow has it: not those synchronized on
+// reading; a mirrored variable that reduces what replicas give adds and multiplies only.
+Status check_scatter(const Variable& variable, int32_t how) noexcept;
+
+class Slices {
+ public:
+  // The rows of `value`: indexed slices; for DIST_SCATTER_BATCH_UPDATE also a list or tuple of values and
+  // indices, which then may share leading dimensions with the variable. Checks dtype, shapes and every index.
+  static Status of(const Variable& variable, int32_t how, Value& value, Slices* out);
+
+  // The rows of a mean over `parts` contributions: each a part of its own value. Of floating-point dtypes.
+  Status divide(int32_t parts);
+
+  // Changes the variable's copy that `replica` has, row by row in the order given.
+  void apply(int32_t how, Variable& variable, int32_t replica) const noexcept;
+
+ private:
+  ValueRef values_;   // without gaps
+  ValueRef indices_;  // without gaps
+};
+
+}  // namespace dist

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Saving that does not come to its end: the process is killed, or the disk takes no more. The file at the
+ * path is whole at every moment, the old one or the new one.
+ */
+#include "checkpoint_support.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { COUNT = 40000, ROUNDS = 40 };
+
+/* Two tensors whose elements are all the number of the save. */
+static void fill(dist_variable **variables, int64_t number) {
+  for (int v = 0; v < 2; v++) {
+    for (int i = 0; i < COUNT; i++) ((int64_t *)copy_of(variables[v], 0))[i] = number;
+  }
+}
+
+static void make(dist_strategy *strategy, dist_variable **out) {
+  int64_t *zeros = calloc(COUNT, sizeof *zeros);
+  assert_non_null(zeros);
+  out[0] = vector_variable(strategy, "first", DIST_I64, zeros, COUNT);
+  out[1] = vector_variable(strategy, "second", DIST_I64, zeros, COUNT);
+  free(zeros);
+}
+
+/* Says so after every save, until it is killed. */
+static void save_on_and_on(const char *path, int saved) {
+  dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
+  dist_variable *variables[2];
+  make(strategy, variables);
+  for (int64_t number = 1;; number++) {
+    fill(variables, number);
+    if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_OK) _exit(1);
+    if (write(saved, "+", 1) != 1) _exit(1);
+  }
+}
+
+/* Returns the number of the save that the file is of. */
+static int64_t load_whole(const char *path) {
+  dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
+  dist_variable *variables[2];
+  make(strategy, variables);
+  assert_ok(dist_checkpoint_load(strategy, path, variables, 2, NULL));
+  const int64_t number = *(const int64_t *)copy_of(variables[0], 0);
+  for (int v = 0; v < 2; v++) {
+    for (int i = 0; i < COUNT; i++) assert_int_equal(((const int64_t *)copy_of(variables[v], 0))[i], number);
+  }
+  for (int v = 0; v < 2; v++) dist_variable_destroy(variables[v]);
+  assert_ok(dist_strategy_destroy(strategy));
+  return number;
+}
+
+static void a_killed_process_leaves_a_whole_file(void **state) {
+  (void)state;
+  const file_path path = path_of("killed.safetensors");
+  const char *given = getenv("DIST_TEST_SEED");
+  const unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
+  fprintf(stderr, "# seed %u\n", seed);
+  srand(seed);
+  int left = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    int saved[2];
+    assert_int_equal(pipe(saved), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) save_on_and_on(path.text, saved[1]);
+    close(saved[1]);
+    char sign;
+    for (int saves = rand() % 3 + 1; saves > 0; saves--) assert_int_equal(read(saved[0], &sign, 1), 1);
+    const struct timespec pause = {0, rand() % 3000000}; /* somewhere in the next save */
+    nanosleep(&pause, NULL);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    close(saved[0]);
+    assert_true(load_whole(path.text) >= 1);
+    const int more = count_names(".dist-", 1);
+    assert_true(more <= 1);
+    left += more;
+    assert_int_equal(count_names("", 0), 1);
+  }
+  fprintf(stderr, "# in %d of %d rounds a file was being written\n", left, ROUNDS);
+}
+
+/* In a child whose files may not grow beyond a limit: what a full disk is, but for the words. */
+static int child_without_space(const char *path) {
+  dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
+  dist_variable *variables[2];
+  make(strategy, variables);
+  fill(variables, 7);
+  if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_OK) return 1;
+  fill(variables, 8);
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit limit = {COUNT * sizeof(int64_t) + 50000, RLIM_INFINITY}; /* inside the second tensor */
+  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+  if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_RESOURCE_EXHAUSTED) return 3;
+  if (strstr(dist_last_error(), "tensor \"second\": cannot be written: File too large") == NULL) return 4;
+  for (int v = 0; v < 2; v++) dist_variable_destroy(variables[v]);
+  return dist_strategy_destroy(strategy) == DIST_OK ? 0 : 5;
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+  (void)state;
+  const file_path path = path_of("full.safetensors");
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) _exit(child_without_space(path.text));
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_int_equal(load_whole(path.text), 7);
+  assert_int_equal(count_names(".dist-", 0), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_killed_process_leaves_a_whole_file),
+      cmocka_unit_test(a_full_disk_leaves_the_old_file),
+  };
+  return cmocka_run_group_tests(tests, NULL, leave_folder);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TF_DISTRIBUTE.md has one row for each of TensorFlow's names, and names nothing that libdist has not.
+
+usage: tf_map.py TF_DISTRIBUTE_MD TF_NAMES_TXT HEADER...
+"""
+
+import re
+import sys
+from pathlib import Path
+
+THERE = re.compile(r"same$|different because \S+ \S+")
+NOT_THERE = re.compile(r"not offered because \S+ \S+|not yet: \S+ \S+")
+OURS = re.compile(r"\b(?:dist|DIST)_\w+")
+CODE = re.compile(r"`([^`]+)`")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def rows_of(page: str):
+    """The cells of each row of each table, with its line number; not the heads of tables."""
+    for number, line in enumerate(page.splitlines(), 1):
+        if line.startswith("| ") and not line.startswith("| TensorFlow "):
+            yield number, [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def faults_of(page: str, wanted: list[str], declared: set[str]):
+    found: dict[str, int] = {}
+    for number, cells in rows_of(page):
+        if len(cells) != 3:
+            yield number, f"{len(cells)} cells; a row has TensorFlow's names, libdist's, and how alike they are"
+            continue
+        theirs, ours, verdict = cells
+        for name in CODE.findall(theirs):
+            if name in found:
+                yield number, f"{name} stands in line {found[name]} too"
+            found[name] = number
+        if THERE.match(verdict):
+            if not OURS.search(ours):
+                yield number, f"'{verdict}', but no name of libdist's"
+        elif not NOT_THERE.match(verdict):
+            yield number, f"'{verdict}' is not 'same', 'different because ...', 'not offered because ...', 'not yet: ...'"
+    for number, line in enumerate(page.splitlines(), 1):
+        for name in OURS.findall(line):
+            if name not in declared and not name.endswith("_"):
+                yield number, f"{name} is not in the headers"
+    for name in sorted(set(wanted) - found.keys()):
+        yield 0, f"{name} has no row"
+    for name in sorted(found.keys() - set(wanted)):
+        yield found[name], f"{name} is not in the list of names"
+
+
+def main(page: Path, names: Path, headers: list[Path]) -> int:
+    wanted = [line for line in names.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    declared = set()
+    for header in headers:
+        declared |= set(OURS.findall(COMMENT.sub(" ", header.read_text(encoding="utf-8"))))
+    faults = list(faults_of(page.read_text(encoding="utf-8"), wanted, declared))
+    for number, fault in faults:
+        print(f"{page.name}:{number}: {fault}")
+    return 1 if faults or not wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), [Path(name) for name in sys.argv[3:]]))
