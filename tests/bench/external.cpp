@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 
 namespace bench {
@@ -71,17 +70,11 @@ const char* group_word(PeerGroup group) {
 }
 
 Peers::Peers(const std::string& list) {
-  std::ifstream file(list);
-  if (!file) throw std::runtime_error(list + " cannot be read: a build with -Dpeers=enabled makes it");
-  for (std::string line; std::getline(file, line);) {
-    const peers::Words words = peers::split(line);
+  PeerList known = read_peer_list(list);
+  skipped_ = std::move(known.missing);
+  for (PeerOffer& offer : known.offers) {
     PeerGroup group;
-    if (words.size() < 3) continue;
-    if (find_group(words[0], group)) {
-      offers_.push_back({group, words[1], {words.begin() + 2, words.end()}, nullptr});
-    } else {
-      skipped_.push_back(words[1] + ": not installed (" + words[2] + ")");
-    }
+    if (find_group(offer.group, group)) offers_.push_back({group, std::move(offer), nullptr});
   }
 }
 
@@ -91,13 +84,11 @@ void Peers::start(int replicas) {
   names_.clear();
   for (Offer& offer : offers_) {
     offer.process.reset();
-    peers::Words command = offer.command;
-    std::replace(command.begin(), command.end(), std::string("@RANKS@"), std::to_string(replicas));
     try {
-      offer.process = std::make_unique<PeerProcess>(command);
+      offer.process = std::make_unique<PeerProcess>(peer_command(offer.start, replicas, false));
       names_.push_back(offer.process->name());
     } catch (const PeerLost& lost) {
-      skipped_.push_back(offer.label + ": " + lost.what());
+      skipped_.push_back(offer.start.label + ": " + lost.what());
     }
   }
 }
@@ -130,7 +121,7 @@ std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Re
 void Peers::forget_lost() {
   for (Offer& offer : offers_) {
     if (!offer.process || offer.process->lost().empty()) continue;
-    skipped_.push_back(offer.label + ": " + offer.process->lost());
+    skipped_.push_back(offer.start.label + ": " + offer.process->lost());
     offer.process.reset();
   }
 }

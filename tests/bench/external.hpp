@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/peer_list.hpp"
 #include "tests/bench/peer_process.hpp"
 #include "tests/bench/targets.hpp"
 
@@ -35,8 +36,7 @@ class Peers {
  private:
   struct Offer {
     PeerGroup group;
-    std::string label;
-    peers::Words command;
+    PeerOffer start;
     std::unique_ptr<PeerProcess> process;
   };
   std::vector<Offer> offers_;

@@ -23,11 +23,12 @@ namespace {
 constexpr double kStartUs = 120e6;   // Python and its packages, from a cold disk
 constexpr double kAnswerUs = 120e6;  // JAX gives up after 60 s by itself
 constexpr double kStopUs = 3e6;
+constexpr double kPutDownUs = 1e6;
 
-// Fields of /proc/PID/stat after the name: 4 is the parent, 14 and 15 are the CPU time.
+// Fields of /proc/PID/stat after the name: 4 is the parent, 14 and 15 are the CPU time, 22 is when it began.
 struct Stat {
   pid_t parent = 0;
-  unsigned long long user_ticks = 0, system_ticks = 0;
+  unsigned long long user_ticks = 0, system_ticks = 0, start_ticks = 0;
 };
 Stat stat_of(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/stat";
@@ -37,12 +38,15 @@ Stat stat_of(pid_t process) {
   if (!file || std::fgets(line, sizeof line, file.get()) == nullptr) return stat;
   const char* const after_name = std::strrchr(line, ')');
   if (after_name == nullptr ||
-      std::sscanf(after_name, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &stat.parent,
-                  &stat.user_ticks, &stat.system_ticks) != 3) {
+      std::sscanf(after_name,
+                  ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+                  &stat.parent, &stat.user_ticks, &stat.system_ticks, &stat.start_ticks) != 4) {
     return {};
   }
   return stat;
 }
+
+}  // namespace
 
 std::vector<pid_t> with_descendants(pid_t process) {
   std::vector<std::pair<pid_t, pid_t>> all;  // child, parent
@@ -59,6 +63,8 @@ std::vector<pid_t> with_descendants(pid_t process) {
   }
   return found;
 }
+
+namespace {
 
 // In the child. Its group is its own, so that Ctrl-C reaches dist_bench alone, which then ends it.
 [[noreturn]] void become(const peers::Words& command, int in, int out, int errors) {
@@ -119,18 +125,38 @@ void PeerProcess::start(const peers::Words& command) {
   if (process_ < 0) throw PeerLost("no process left");
 }
 
+void PeerProcess::close_pipes() {
+  if (to_ >= 0) close(to_);
+  if (from_ >= 0) close(from_);
+  to_ = from_ = -1;
+}
+
 void PeerProcess::stop() {
   if (to_ >= 0) {
     [[maybe_unused]] const ssize_t sent = write(to_, "quit\n", 5);
-    close(to_);
   }
-  if (from_ >= 0) close(from_);
-  to_ = from_ = -1;
+  close_pipes();
   if (process_ <= 0) return;
   if (!ended(process_, kStopUs)) {
     for (const pid_t process : with_descendants(process_)) kill(process, SIGKILL);
     waitpid(process_, nullptr, 0);
   }
+  process_ = -1;
+}
+
+// A launcher that is told to end takes down its ranks and what it has in the file system; those it leaves are
+// nobody's children then, so they are listed before.
+void PeerProcess::put_down() {
+  close_pipes();
+  if (process_ <= 0) return;
+  std::vector<std::pair<pid_t, Stat>> all;
+  for (const pid_t process : with_descendants(process_)) all.emplace_back(process, stat_of(process));
+  kill(process_, SIGTERM);
+  const bool went = ended(process_, kPutDownUs);
+  for (const auto& [process, stat] : all) {
+    if (stat_of(process).start_ticks == stat.start_ticks) kill(process, SIGKILL);
+  }
+  if (!went) waitpid(process_, nullptr, 0);
   process_ = -1;
 }
 
@@ -178,14 +204,17 @@ void PeerProcess::lose(const std::string& what) {
   throw PeerLost(lost_);
 }
 
-// The last line of its stderr that has letters in it.
+// The last line of its stderr that has letters in it and is no part of a stack trace.
 std::string PeerProcess::last_words() {
   std::rewind(errors_.get());
   char line[512];
   std::string last;
   while (std::fgets(line, sizeof line, errors_.get()) != nullptr) {
     line[std::strcspn(line, "\n")] = '\0';
-    if (std::any_of(line, line + std::strlen(line), [](unsigned char c) { return std::isalpha(c) != 0; })) {
+    const char first = line[std::strspn(line, " ")];
+    const bool frame = first == '@' || first == '*';
+    if (!frame &&
+        std::any_of(line, line + std::strlen(line), [](unsigned char c) { return std::isalpha(c) != 0; })) {
       last = line;
     }
   }

@@ -20,12 +20,17 @@ class PeerLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// It and all that it has started that still lives; of what was started in turn, only where the starter lives.
+std::vector<pid_t> with_descendants(pid_t process);
+
 class PeerProcess {
  public:
-  // Returns when it has said that it is ready. Throws PeerLost.
+  // Returns when it has said that it is ready. Throws PeerLost. The thread that makes it must outlive it.
   explicit PeerProcess(const peers::Words& command);
   // Ends it: by the end of its input, or else by force.
   ~PeerProcess();
+  // Ends it and all that it started at once, since it may hang.
+  void put_down();
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
@@ -42,12 +47,14 @@ class PeerProcess {
 
   // Sends a command and waits for its answer. Throws PeerLost.
   peers::Words ask(const std::string& command);
+  // The last that it complained of.
+  std::string last_words();
 
  private:
   void start(const peers::Words& command);
   void stop();
+  void close_pipes();
   bool read_answer(peers::Words& answer, double limit_us);
-  std::string last_words();
 
   struct Close {
     void operator()(FILE* file) const { std::fclose(file); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist_faults: the fault matrix. With a fault's name a test, a cmocka group, on a drawn part of its cells;
-// with
-// --report a table, on all cells of all faults.
+// with --report a table, on all cells of all faults.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -10,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 extern "C" {
 #include <cmocka.h>
@@ -64,13 +64,16 @@ int test(const char* fault) {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: dist_faults FAULT | --report [--json FILE] [--quick]   and [--filter TEXT] [--seed NUMBER]\n"
-      "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
-      "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
-      "  --quick           the drawn part alone\n"
-      "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
+  std::fprintf(stderr,
+               "usage: dist_faults FAULT | --report [--json FILE] [--peers LIST] [--quick]\n"
+               "       and [--filter TEXT] [--seed NUMBER]\n"
+               "  FAULT             a drawn part of that fault's cells as cmocka tests\n"
+               "  --report          all cells of all faults, a line a class; --json FILE writes it as well\n"
+               "  --peers LIST      what peers.list of a build with -Dpeers=enabled has plays what it can "
+               "express, too:\n"
+               "                    a table beside libdist; ./dev faults --peers makes that list\n"
+               "  --quick           the drawn part alone; of the peers' cells all_reduce's\n"
+               "  --filter TEXT     cells whose name holds it, such as \"all_gather, planned\"\n");
   return 2;
 }
 
@@ -82,7 +85,7 @@ int main(int argc, char** argv) {
   const char* fault = nullptr;
   bool reports = false;
   bool quick = false;
-  std::string json;
+  ReportOptions to;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const bool more = i + 1 < argc;
@@ -91,7 +94,9 @@ int main(int argc, char** argv) {
     } else if (argument == "--quick") {
       quick = true;
     } else if (argument == "--json" && more) {
-      json = argv[++i], reports = true;
+      to.json = argv[++i], reports = true;
+    } else if (argument == "--peers" && more) {
+      to.peers = argv[++i], reports = true;
     } else if (argument == "--filter" && more) {
       the_options.filter = argv[++i];
     } else if (argument == "--seed" && more) {
@@ -105,5 +110,11 @@ int main(int argc, char** argv) {
   if (reports == (fault != nullptr)) return usage();
   the_options.whole = reports && !quick;
   guard_against_hangs();
-  return reports ? (report(the_options, json) ? 0 : 1) : test(fault);
+  if (!reports) return test(fault);
+  try {
+    return report(the_options, to) ? 0 : 1;
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  }
 }

@@ -2,21 +2,15 @@
 #include "tests/faults/report.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 
-#include "tests/faults/play.hpp"
+#include "tests/faults/comparison.hpp"
 
 namespace faults {
-namespace {
-
-double microseconds(std::vector<int64_t>& latencies_ns, double share) {
-  if (latencies_ns.empty()) return 0;
-  const auto at = static_cast<std::size_t>(share * static_cast<double>(latencies_ns.size() - 1) + 0.5);
-  std::nth_element(latencies_ns.begin(), latencies_ns.begin() + static_cast<std::ptrdiff_t>(at),
-                   latencies_ns.end());
-  return static_cast<double>(latencies_ns[at]) * 1e-3;
-}
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -25,6 +19,16 @@ std::string quoted(const std::string& text) {
     out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return out + "\"";
+}
+
+namespace {
+
+double microseconds(std::vector<int64_t>& latencies_ns, double share) {
+  if (latencies_ns.empty()) return 0;
+  const auto at = static_cast<std::size_t>(std::lround(share * static_cast<double>(latencies_ns.size() - 1)));
+  std::nth_element(latencies_ns.begin(), latencies_ns.begin() + static_cast<std::ptrdiff_t>(at),
+                   latencies_ns.end());
+  return static_cast<double>(latencies_ns[at]) * 1e-3;
 }
 
 class Table {
@@ -67,30 +71,34 @@ bool write_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-bool report(const Options& options, const std::string& json_path) {
+bool report(const Options& options, const ReportOptions& to) {
   std::printf("seed %" PRIu64
               "; from the cause to each peer's return; deadlines by a clock moved by hand\n\n",
               options.seed);
   Table table;
   ClassResult total;
+  std::vector<ClassResult> results;
   for (int fault = 0; fault < kFaults; ++fault) {
     for (ClassResult& result : play_all(static_cast<Fault>(fault), options)) {
       table.add(fault_name(result.fault), form_name(result.form), result);
       total.cells += result.cells, total.wrong += result.wrong, total.leftovers += result.leftovers;
       total.latencies_ns.insert(total.latencies_ns.end(), result.latencies_ns.begin(),
                                 result.latencies_ns.end());
+      results.push_back(std::move(result));
     }
   }
   const std::string classes = table.json();
   table.add("total", "", total);
   const bool well = total.wrong == 0 && total.leftovers == 0 && total.cells > 0;
-  if (json_path.empty()) return well;
+  std::string more;
+  if (!to.peers.empty()) more = ",\n" + compare({to.peers, !options.whole, options.filter}, results);
+  if (to.json.empty()) return well;
   const std::string head =
       "{\n  \"seed\": " + std::to_string(options.seed) +
       ",\n  \"replicas\": [2, 3, 4, 8],\n  \"total\": {\"cells\": " + std::to_string(total.cells) +
       ", \"wrong\": " + std::to_string(total.wrong) + ", \"leftovers\": " + std::to_string(total.leftovers) +
       "},\n";
-  return write_file(json_path, head + "  \"classes\": [\n" + classes + "\n  ]\n}\n") && well;
+  return write_file(to.json, head + "  \"classes\": [\n" + classes + "\n  ]" + more + "\n}\n") && well;
 }
 
 }  // namespace faults

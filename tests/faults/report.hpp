@@ -2,14 +2,21 @@
 // The matrix as a table and as a file.
 #pragma once
 
-#include <cstdio>
 #include <string>
 
 #include "tests/faults/matrix.hpp"
 
 namespace faults {
 
-// Plays all faults and prints a line a class as it goes. Whether all is well.
-bool report(const Options& options, const std::string& json_path);
+struct ReportOptions {
+  std::string json;   // a file, "": none
+  std::string peers;  // peers.list, to play what it can of the matrix on them, too; "": none
+};
+
+// Plays all faults and prints a line a class as it goes. Whether all is well with libdist.
+bool report(const Options& options, const ReportOptions& to);
+
+// As JSON has it.
+std::string quoted(const std::string& text);
 
 }  // namespace faults

@@ -50,7 +50,7 @@ Explorer::Result Explorer::explore_to_the_point(const Scenario& scenario, const 
   for (int preemptions = 0; preemptions < 4; ++preemptions) {
     Options bounded = options;
     bounded.preemptions = preemptions;
-    const Result shorter = explore(scenario, bounded);
+    Result shorter = explore(scenario, bounded);
     if (!shorter.fault.empty()) return shorter;
   }
   return result;
@@ -198,7 +198,8 @@ bool Explorer::extend() {
     state = mixed(state, machine_.threads[fiber].finished ? 0 : fibers_[fiber].hash());
   }
   if (options_.preemptions >= 0) {
-    state = mixed(state, static_cast<uint64_t>(choice.preemptions * kFibers + choice.last + 1));
+    state = mixed(
+        state, static_cast<uint64_t>(choice.preemptions) * kFibers + static_cast<uint64_t>(choice.last + 1));
   }
   choice.left = within_bound(choice) & static_cast<Mask>(~choice.asleep);
   const auto [found, added] = visited_.try_emplace(state, choice.asleep);

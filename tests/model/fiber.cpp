@@ -16,10 +16,8 @@ void Fiber::restart(Main main, void* argument) {
 }
 
 // makecontext() passes integers only.
-void Fiber::entry(unsigned low, unsigned high) {
-  const auto address = static_cast<uint64_t>(high) << 32 | low;
-  reinterpret_cast<Fiber*>(static_cast<uintptr_t>(address))->base();
-}
+static thread_local Fiber* entered = nullptr;
+void Fiber::entry() { entered->base(); }
 
 void Fiber::base() {
   // Jumped to again for each restart: this frame stays for as long as the stack.
@@ -43,9 +41,8 @@ void Fiber::switch_to(Fiber& to) {
   to.first_.uc_stack.ss_sp = to.stack_.get();
   to.first_.uc_stack.ss_size = kStackBytes;
   to.first_.uc_link = nullptr;
-  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&to));
-  makecontext(&to.first_, reinterpret_cast<void (*)()>(entry), 2, static_cast<unsigned>(address),
-              static_cast<unsigned>(address >> 32));
+  makecontext(&to.first_, entry, 0);
+  entered = &to;
   setcontext(&to.first_);
   std::abort();
 }

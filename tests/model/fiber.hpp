@@ -32,7 +32,7 @@ class Fiber {
 
  private:
   static constexpr std::size_t kStackBytes = std::size_t{96} << 10;
-  static void entry(unsigned low, unsigned high);
+  static void entry();
   [[noreturn]] void base();
 
   std::unique_ptr<char[]> stack_;

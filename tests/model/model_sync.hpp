@@ -16,7 +16,9 @@ namespace dist::model {
 template <class T>
 class ModelAtomic {
  public:
-  ModelAtomic(T value) { Explorer::current().machine().add_cell(cell_, static_cast<uint64_t>(value)); }
+  explicit ModelAtomic(T value) {
+    Explorer::current().machine().add_cell(cell_, static_cast<uint64_t>(value));
+  }
   ModelAtomic(const ModelAtomic&) = delete;
   ModelAtomic& operator=(const ModelAtomic&) = delete;
 

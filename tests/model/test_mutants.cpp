@@ -42,7 +42,7 @@ struct BlindSleep : ModelSync {
 template <class T, std::memory_order (*kOrder)(std::memory_order)>
 struct Reordered : ModelAtomic<T> {
   using Base = ModelAtomic<T>;
-  Reordered(T value) : Base(value) {}
+  explicit Reordered(T value) : Base(value) {}
   T load(std::memory_order order) const { return Base::load(kOrder(order)); }
   void store(T value, std::memory_order order) { Base::store(value, kOrder(order)); }
   T fetch_add(T operand, std::memory_order order) { return Base::fetch_add(operand, kOrder(order)); }

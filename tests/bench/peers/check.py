@@ -15,7 +15,8 @@ def command_of(path, label):
         for line in lines:
             _, name, *command = line.rstrip("\n").split("\t")
             if name == label:
-                return [RANKS if word == "@RANKS@" else word for word in command]
+                words = (word for word in command if not word.startswith("@FAULTS@"))
+                return [RANKS if word == "@RANKS@" else word for word in words]
     sys.exit(f"{label} is not in {path}")
 
 

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gloo over TCP on loopback, the only transport that it has between processes of one host, with each of its
 // algorithms. Its ranks are forked processes or threads.
+#include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
 #include <gloo/allreduce_ring_chunked.h>
 #include <gloo/barrier.h>
+#include <gloo/broadcast.h>
 #include <gloo/config.h>
 #include <gloo/math.h>
+#include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/transport/tcp/device.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -25,6 +32,15 @@ namespace {
 
 using namespace bench;
 using GlooContext = std::shared_ptr<gloo::rendezvous::Context>;
+using Reduce = void (*)(void*, const void*, const void*, size_t);
+
+constexpr std::chrono::seconds kDeadline{2};  // of a call that a fault may reach
+
+// As the element type and the operator of a call are.
+template <class T>
+Reduce reduce_function(bool maximum) {
+  return maximum ? static_cast<Reduce>(&gloo::max<T>) : static_cast<Reduce>(&gloo::sum<T>);
+}
 
 std::string name() {
   return "Gloo " + std::to_string(GLOO_VERSION_MAJOR) + "." + std::to_string(GLOO_VERSION_MINOR) + "." +
@@ -59,7 +75,62 @@ class Gloo final : public peers::Library {
                                        : by_class<gloo::AllreduceHalvingDoubling<float>>(*data);
   }
 
+  // A tag of its own and a deadline for each call.
+  void exchange(const peers::Exchange& mine) override {
+    mine.integers ? exchange_as<int32_t>(mine) : exchange_as<float>(mine);
+  }
+  bool has_deadline() const override { return true; }
+  [[noreturn]] void vanish() override {
+    if (ranks_ == "threads") pthread_exit(nullptr);
+    Library::vanish();
+  }
+
  private:
+  template <class T>
+  void exchange_as(const peers::Exchange& mine) {
+    auto* const in = static_cast<T*>(const_cast<void*>(mine.in));  // what is only read, too
+    auto* const out = static_cast<T*>(mine.out);
+    const auto call = [&](auto function, auto& options) {
+      options.setTag(static_cast<uint32_t>(mine.tag));
+      options.setTimeout(kDeadline);
+      function(options);
+    };
+    switch (mine.collective) {
+      case peers::Collective::kAllReduce: {
+        gloo::AllreduceOptions options(context_);
+        options.setInput(in, mine.count);
+        options.setOutput(out, mine.count);
+        options.setReduceFunction(reduce_function<T>(mine.maximum));
+        return call([](auto& o) { gloo::allreduce(o); }, options);
+      }
+      case peers::Collective::kReduce: {
+        gloo::ReduceOptions options(context_);
+        options.setInput(in, mine.count);
+        options.setOutput(out, mine.count);
+        options.setReduceFunction(reduce_function<T>(mine.maximum));
+        options.setRoot(mine.root);
+        return call(gloo::reduce, options);
+      }
+      case peers::Collective::kAllGather: {
+        gloo::AllgatherOptions options(context_);
+        options.setInput(in, mine.count);
+        options.setOutput(out, mine.count * static_cast<size_t>(context_->size));
+        return call(gloo::allgather, options);
+      }
+      case peers::Collective::kBroadcast: {
+        gloo::BroadcastOptions options(context_);
+        std::memcpy(out, in, mine.count * sizeof(T));
+        options.setOutput(out, mine.count);
+        options.setRoot(mine.root);
+        return call(gloo::broadcast, options);
+      }
+      case peers::Collective::kBarrier: {
+        gloo::BarrierOptions options(context_);
+        return call(gloo::barrier, options);
+      }
+    }
+  }
+
   std::function<void()> by_function(gloo::AllreduceOptions::Algorithm algorithm, Data& data, bool in_place) {
     auto* const in = static_cast<float*>(data.in(context_->rank));
     auto* const out = static_cast<float*>(data.out(context_->rank));
@@ -69,8 +140,7 @@ class Gloo final : public peers::Library {
       if (!in_place) options.setInput(in, count);
       options.setOutput(out, count);
       options.setAlgorithm(algorithm);
-      void (*const sum)(void*, const void*, const void*, size_t) = &gloo::sum<float>;
-      options.setReduceFunction(sum);
+      options.setReduceFunction(reduce_function<float>(false));
       gloo::allreduce(options);
     };
   }
@@ -97,7 +167,7 @@ void serve_rank(peers::Seat& seat, gloo::rendezvous::Store& store,
   auto context = std::make_shared<gloo::rendezvous::Context>(seat.rank(), seat.ranks());
   context->connectFullMesh(store, device);
   Gloo gloo(context, ranks);
-  peers::serve(seat, gloo, name());
+  if (!peers::serve(seat, gloo, name())) return;
   gloo.meet();  // all close together: a connection that breaks is an exception
 }
 
@@ -105,16 +175,26 @@ void run_threads(int ranks) {
   std::vector<peers::Seat> seats = peers::make_seats(ranks);
   gloo::rendezvous::HashStore store;
   const auto device = loopback();
-  std::vector<std::jthread> threads;
+  std::atomic<bool> failed{false};
+  std::vector<std::thread> threads;
   for (peers::Seat& seat : seats) {
-    threads.emplace_back([&] { serve_rank(seat, store, device, "threads"); });
+    threads.emplace_back([&] {
+      try {
+        serve_rank(seat, store, device, "threads");
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "gloo: %s\n", error.what());
+        failed = true;
+      }
+    });
   }
+  for (std::thread& thread : threads) thread.join();
+  if (failed) throw std::runtime_error("a rank failed");
 }
 
 // Rank 0 is this process, so that it has dist_bench's pipes and the others end with it.
 void run_processes(int ranks) {
-  char folder[] = "/tmp/dist_bench-gloo-XXXXXX";
-  if (mkdtemp(folder) == nullptr) throw std::runtime_error("/tmp cannot be written to");
+  std::string folder = std::filesystem::temp_directory_path() / "dist_bench-gloo-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error(folder + " cannot be made");
   std::vector<peers::Seat> seats = peers::make_seats(ranks);
   std::vector<pid_t> others;
   int mine = 0;

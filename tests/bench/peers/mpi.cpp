@@ -2,14 +2,21 @@
 // Any MPI, a process a rank: started by its own launcher, placed as that does by default.
 #include "tests/bench/peers/mpi.hpp"
 
+#include <cstdio>
+
 int main(int argc, char** argv) {
   using namespace bench::peers;
   MPI_Init(&argc, &argv);
-  {
-    Mpi mpi(MPI_COMM_WORLD);
-    Seat seat = take_seat(mpi.rank(), mpi.ranks(),
-                          [](int& number) { MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD); });
+  try {
+    MPI_Comm comm;  // not MPI_COMM_WORLD, which cannot be given up
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    Mpi mpi(comm);
+    Seat seat =
+        take_seat(mpi.rank(), mpi.ranks(), [comm](int& number) { MPI_Bcast(&number, 1, MPI_INT, 0, comm); });
     serve(seat, mpi, Mpi::name());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
   }
   MPI_Finalize();
   return 0;

@@ -5,6 +5,7 @@
 #include <oneapi/ccl.hpp>
 
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,23 @@ class OneCcl final : public peers::Library {
     void* const out = data->out(rank_);
     const size_t count = data->count();
     return [=, this] { ccl::allreduce(in, out, count, dtype, ccl::reduction::sum, comm_).wait(); };
+  }
+
+  void exchange(const peers::Exchange& mine) override {
+    const ccl::datatype dtype = mine.integers ? ccl::datatype::int32 : ccl::datatype::float32;
+    const ccl::reduction op = mine.maximum ? ccl::reduction::max : ccl::reduction::sum;
+    switch (mine.collective) {
+      case peers::Collective::kAllReduce:
+        return ccl::allreduce(mine.in, mine.out, mine.count, dtype, op, comm_).wait();
+      case peers::Collective::kReduce:
+        return ccl::reduce(mine.in, mine.out, mine.count, dtype, op, mine.root, comm_).wait();
+      case peers::Collective::kAllGather:
+        return ccl::allgather(mine.in, mine.out, mine.count, dtype, comm_).wait();
+      case peers::Collective::kBarrier: return meet();
+      case peers::Collective::kBroadcast: break;
+    }
+    std::memcpy(mine.out, mine.in, mine.count * sizeof(float));
+    ccl::broadcast(mine.out, mine.count, dtype, mine.root, comm_).wait();
   }
 
  private:

@@ -14,6 +14,7 @@ TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dt
 UNITS = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 PERIOD = 65521  # elements after which a tensor repeats itself, as in dist_bench
 PAUSE = 1e-3
+FOREVER = 1e6
 
 
 class Request(NamedTuple):
@@ -99,8 +100,37 @@ def measure(operation, request):
     return samples
 
 
-def answer(make_operation, line):
-    words = line.split("\t")
+class Journal:
+    """What rank 0, the one caller, saw of a fault: fault.hpp says how it is written."""
+
+    def __init__(self, folder):
+        self.fd = os.open(os.path.join(folder, "0"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.write("here", str(os.getpid()))
+
+    def write(self, event, words=""):
+        line = f"{event} {time.monotonic() * 1e6:.1f} {' '.join(words.split())}\n"
+        os.write(self.fd, line.encode())
+
+    def record(self, event, call):
+        try:
+            words = "right" if call() else "wrong"
+        except BaseException as error:  # SystemExit, too, is what a library may answer with
+            words = f"error {type(error).__name__}: {error}"
+        self.write(event, words)
+
+
+def play_fault(faults, words, say):
+    """`faults.cell(fault, collective)` gives two calls, the cell and one in which nobody does anything wrong."""
+    fault, collective, folder = words
+    cell, well = faults.cell(fault, collective)
+    say(["@begun", "0"])
+    journal = Journal(folder)
+    journal.write("cause")
+    journal.record("back", cell)
+    journal.record("next", well)
+
+
+def answer(make_operation, words):
     if len(words) != 9 or words[0] != "measure":
         return ["@no", "no such command"]
     sizes = [int(words[i]) for i in (4, 7, 8)]
@@ -114,14 +144,25 @@ def answer(make_operation, line):
         return ["@failed", str(error)]
 
 
-def serve(name, forms, make_operation):
+def serve(name, forms, make_operation, make_faults):
     """Answers dist_bench until its pipe ends. `make_operation(request)` gives None where there is no such thing."""
-    say = os.fdopen(os.dup(1), "w", buffering=1)
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints is no answer
-    say.write("\t".join(["@ready", name, *forms]) + "\n")
+
+    def say(words):
+        answers.write("\t".join(words) + "\n")
+
+    say(["@ready", name, *forms])
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         for line in sys.stdin:
             if line == "quit\n":
                 break
-            say.write("\t".join(answer(make_operation, line.rstrip("\n"))) + "\n")
+            command, *words = line.rstrip("\n").split("\t")
+            if command == "can" and len(words) == 2:
+                why_not = make_faults().why_not(*words)
+                say(["@no", why_not] if why_not else ["@yes"])
+            elif command == "fault" and len(words) == 3:
+                play_fault(make_faults(), words, say)
+            else:
+                say(answer(make_operation, [command, *words]))
     os._exit(0)  # the libraries' threads take their time

@@ -7,6 +7,11 @@ import sys
 
 REPLICAS = int(sys.argv[1])
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={REPLICAS}"
+if "faults" in sys.argv:
+    os.environ["XLA_FLAGS"] += (
+        " --xla_cpu_collective_call_warn_stuck_timeout_seconds=1"
+        " --xla_cpu_collective_call_terminate_timeout_seconds=2"
+    )
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax  # noqa: E402  (reads the environment when it is imported)
@@ -113,4 +118,10 @@ def operation(request):
     return AllReduce(request)
 
 
-peer.serve(f"JAX {jax.__version__}", FORMS, operation)
+def faults():
+    import faults_jax
+
+    return faults_jax.Faults(DEVICES)
+
+
+peer.serve(f"JAX {jax.__version__}", FORMS, operation, faults)

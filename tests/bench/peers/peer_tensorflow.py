@@ -102,4 +102,10 @@ def operation(request):
     return AllReduce(request)
 
 
-peer.serve(f"TensorFlow {tf.__version__}", FORMS, operation)
+def faults():
+    import faults_tensorflow
+
+    return faults_tensorflow.Faults(STRATEGIES[""])
+
+
+peer.serve(f"TensorFlow {tf.__version__}", FORMS, operation, faults)

@@ -2,6 +2,7 @@
 // The seats, and one rank's part of a measurement.
 #include "tests/bench/peers/team.hpp"
 
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -167,17 +168,27 @@ Seat take_seat(int rank, int ranks, const std::function<void(int& number)>& shar
   return seat;
 }
 
-void serve(Seat& seat, Library& library, const std::string& name) {
+void Library::vanish() {
+  raise(SIGKILL);
+  std::_Exit(1);
+}
+
+bool serve(Seat& seat, Library& library, const std::string& name) {
   if (seat.leads()) {
     Words ready{"@ready", name};
     for (const std::string& form : library.forms()) ready.push_back(form);
     seat.say(ready);
   }
   for (std::string line; seat.next(line);) {
+    if (const std::optional<FaultRequest> fault = parse_fault(line)) {
+      if (!play_fault(seat, library, *fault)) return false;
+      continue;
+    }
     const std::optional<Request> request = parse_request(line);
     const Words answer = request ? measure(seat, library, *request) : Words{"@no", "no such command"};
     if (seat.leads()) seat.say(answer);
   }
+  return true;
 }
 
 int ranks_argument(int argc, char** argv, int at) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/bench/peers/fault.hpp"
 #include "tests/bench/peers/protocol.hpp"
 
 namespace bench::peers {
@@ -56,10 +57,22 @@ class Library {
   // The request's operation on this rank's part of the data. Empty: it has no such thing. Decided by the
   // request alone, so that all ranks decide alike.
   virtual std::function<void()> operation(const Request& request, Data* data) = 0;
+
+  // For faults, with the most that the library offers against them. Throws where a call returns an error.
+  virtual void exchange(const Exchange& mine) = 0;
+  virtual bool has_deadline() const { return false; }
+  virtual bool has_any_root() const { return true; }  // or 0 alone
+  // Tells the others that this rank has failed, and takes part no more. False: by leaving alone.
+  virtual bool say_failed() { return false; }
+  // Puts the ranks that are left in order again, after an error or not. False: there is no such thing.
+  virtual bool mend(bool /*after_error*/) { return false; }
+  // Ends the rank without a word.
+  [[noreturn]] virtual void vanish();
 };
 
-// Answers dist_bench until it says no more. `name` with the library's version.
-void serve(Seat& seat, Library& library, const std::string& name);
+// Answers dist_bench until it says no more. `name` with the library's version. False: this rank is to leave
+// without its peers.
+bool serve(Seat& seat, Library& library, const std::string& name);
 
 // "4" as a number; ends the program with a word where it is none.
 int ranks_argument(int argc, char** argv, int at);

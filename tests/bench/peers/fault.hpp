@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fault matrix, as far as a library can express it: the last rank does one thing wrong in one collective,
+// and every rank writes down what became of its calls.
+//
+//   faults: can FAULT COLLECTIVE           peer: @yes  or  @no WHY
+//   faults: fault FAULT COLLECTIVE FOLDER  peer: @begun RANK...  those that will write what they saw
+//
+// A rank appends lines to FOLDER/RANK, so that what it saw outlives it: "EVENT MICROSECONDS WORDS", by the
+// monotonic clock. "here PID" comes first; then "inside" before the call in question, or "cause" by the
+// guilty one; "back" with "right", "wrong" (no error, though not what all meant) or "error MESSAGE"; "next"
+// in the same way, of one more collective that all who are left make well.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace bench::peers {
+
+class Library;
+class Seat;
+
+enum class Collective { kAllReduce, kReduce, kBroadcast, kAllGather, kBarrier };
+
+enum class Fault {
+  kEarlyReturn,    // its function is over
+  kErrorReturned,  // over, by an error of its own
+  kSkipped,
+  kExtra,
+  kSwappedOrder,
+  kWrongDtype,
+  kWrongCount,
+  kWrongOp,
+  kWrongRoot,
+  kStalled,       // never comes
+  kPastDeadline,  // comes after the others' deadline
+  kThreadGone,    // the thread, or the process
+};
+
+// One rank's side of a collective.
+struct Exchange {
+  Collective collective;
+  bool integers;  // i32; else f32
+  bool maximum;   // else the sum
+  size_t count;   // elements of one rank
+  int root;
+  int tag;  // of this call, for a library that knows tags
+  const void* in;
+  void* out;
+};
+
+struct FaultRequest {
+  Fault fault;
+  Collective collective;
+  std::string folder;  // "": it only asks whether this can be played
+};
+// Nothing where the line is another command, or has a word that this side does not know.
+std::optional<FaultRequest> parse_fault(const std::string& line);
+
+// One rank's part; rank 0 answers first. False: this rank has left, as one does whose function returned.
+// Throws where it is to leave by an error.
+bool play_fault(Seat& seat, Library& library, const FaultRequest& request);
+
+}  // namespace bench::peers
