@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorded cases of a directory: each *.json is one area. Read whole and checked before anything runs;
+// what is not of the format throws Malformed, which names the file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "json.hpp"
+
+namespace golden {
+
+// How the recorded program ended.
+enum class End { kExpected, kError, kHang, kCrash };
+
+struct Case {
+  std::string id;
+  const Json* strategy;
+  const Json* inputs;
+  End end;
+  const Json* outcome;     // the member of that name
+  const Json* afterwards;  // or NULL
+};
+
+// One file. Cases point into its document.
+struct Area {
+  std::string name;
+  std::string file;
+  std::unique_ptr<rapidjson::Document> document;
+  std::vector<Case> cases;
+};
+
+// The areas of a directory in order of their files' names; of several files of one area each is its own.
+std::vector<Area> load_directory(const std::string& directory);
+
+}  // namespace golden

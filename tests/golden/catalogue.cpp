@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue.hpp"
+
+namespace golden {
+namespace {
+
+constexpr Replayed kAreas[] = {
+    {"reduce", replay_reduce},
+    {"replica_context", replay_replica_context},
+    {"extended", replay_extended},
+    {"variables", replay_variables},
+    {"run", replay_run},
+    {"input", replay_input},
+    {"input_misc", replay_input_misc},
+    {"input_sharding", replay_input_sharding},
+    {"options", replay_options},
+    {"cluster", nullptr},
+    {"tpu_device_assignment", nullptr},
+    {"tpu_split", nullptr},
+    {"partitioners", nullptr},
+    {"parameter_server", nullptr},
+    {"multi_worker", nullptr},
+};
+
+}  // namespace
+
+std::span<const Replayed> all_areas() noexcept { return kAreas; }
+
+const Replayed* find_area(std::string_view name) noexcept {
+  for (const Replayed& one : kAreas) {
+    if (one.area == name) return &one;
+  }
+  return nullptr;
+}
+
+}  // namespace golden

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h's objects for a test program in C++: each ends with its handle, and what fails is thrown as in the
+// Python program whose outcome was recorded. Exceptions never cross the C ABI: run() and its like carry them
+// around it.
+#pragma once
+
+#include <dist/dist.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace golden {
+
+// A call of libdist failed, or the user's own function did (it "raises"): what a Python exception is there.
+struct Failed {
+  dist_status status;
+  std::string message;
+};
+
+// Throws Failed, with libdist's text, unless `status` is DIST_OK.
+inline void check(dist_status status) {
+  if (status != DIST_OK) throw Failed{status, dist_last_error()};
+}
+
+// The user's program raises; ValueError is DIST_INVALID_ARGUMENT, RuntimeError DIST_FAILED_PRECONDITION.
+[[noreturn]] inline void raise(dist_status status, std::string message) {
+  throw Failed{status, std::move(message)};
+}
+
+// One reference to a dist_value, or none (which is what Python's missing result is).
+class Value {
+ public:
+  Value() = default;
+  // Takes over a reference; NULL is fine.
+  static Value adopt(dist_value* value) noexcept { return Value(value); }
+  // One more reference.
+  static Value share(dist_value* value) noexcept { return Value(dist_value_retain(value)); }
+  Value(const Value& other) noexcept : value_(dist_value_retain(other.value_)) {}
+  Value(Value&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Value() { dist_value_release(value_); }
+
+  dist_value* get() const noexcept { return value_; }
+  explicit operator bool() const noexcept { return value_ != nullptr; }
+  // For an out parameter: `check(dist_reduce(..., result.out()))`.
+  dist_value** out() noexcept {
+    dist_value_release(std::exchange(value_, nullptr));
+    return &value_;
+  }
+  // Gives the reference away.
+  dist_value* release() noexcept { return std::exchange(value_, nullptr); }
+
+  int32_t kind() const noexcept { return dist_value_kind(value_); }
+  std::size_t size() const noexcept { return dist_value_size(value_); }
+  Value item(std::size_t index) const noexcept { return share(dist_value_item(value_, index)); }
+  Value at(const char* key) const noexcept { return share(dist_value_get(value_, key)); }
+
+ private:
+  explicit Value(dist_value* value) noexcept : value_(value) {}
+  dist_value* value_ = nullptr;
+};
+
+// One owner of any other object: Strategy strategy; check(dist_strategy_create(&options, strategy.out())).
+template <class T, auto end>
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(T* object) noexcept : object_(object) {}
+  Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  T* get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  T** out() noexcept {
+    reset();
+    return &object_;
+  }
+  T* release() noexcept { return std::exchange(object_, nullptr); }
+  void reset() noexcept {
+    if (object_ != nullptr) static_cast<void>(end(std::exchange(object_, nullptr)));
+  }
+
+ private:
+  T* object_ = nullptr;
+};
+
+using Strategy = Handle<dist_strategy, dist_strategy_destroy>;
+using Variable = Handle<dist_variable, dist_variable_destroy>;
+using Dataset = Handle<dist_dataset, dist_dataset_destroy>;
+using Iterator = Handle<dist_iterator, dist_iterator_destroy>;
+
+// ---- Functions of the user's program. They may throw Failed, which ends them as an exception does in
+// Python; the status
+// ---- and the text go through libdist as dist_fail()'s, and are thrown again on the other side.
+
+using ReplicaFn = std::function<Value(dist_replica* replica, dist_value* args, dist_value* kwargs)>;
+using MergeFn = std::function<Value(dist_strategy* strategy, dist_value* args)>;
+using UpdateFn = std::function<void(dist_tensor* copy, dist_value* args)>;
+
+// strategy.run(fn, args, kwargs): args is a list or empty, kwargs a dictionary or empty. fn is called on
+// several threads at the same time.
+Value run(dist_strategy* strategy, const ReplicaFn& fn, const Value& args = {}, const Value& kwargs = {},
+          const dist_run_options* options = nullptr);
+
+// replica_context.merge_call(fn, args): args is a list or empty. Replica 0's fn is the one that is called.
+Value merge_call(dist_replica* replica, const MergeFn& fn, const Value& args = {},
+                 const dist_collective_options* options = nullptr);
+
+// strategy.extended.update(variable, fn, args)
+void update(dist_strategy* strategy, dist_variable* variable, const UpdateFn& fn, const Value& args = {});
+
+// Runs `body` and returns what it failed with: for callbacks of other kinds (`return guarded([&] { ... });`).
+// What is not a Failed (Unknown, Malformed) is kept, and thrown by the next rethrow_kept(): run() and its
+// like call it.
+dist_status guarded(const std::function<void()>& body) noexcept;
+void rethrow_kept();
+
+}  // namespace golden

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// RapidJSON, as this program uses it: a file that is not what it should be ends in an exception, never in
+// abort(). To be included instead of RapidJSON's own headers, everywhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace golden {
+
+// Something in a file is not of the format.
+struct Malformed {
+  std::string what;
+};
+
+[[noreturn]] inline void malformed(const char* expression) {
+  throw Malformed{std::string("not in the format: ") + expression};
+}
+
+}  // namespace golden
+
+// RapidJSON asserts that a value is of the type it is asked for.
+#define RAPIDJSON_ASSERT(x) ((x) ? static_cast<void>(0) : ::golden::malformed(#x))
+#define RAPIDJSON_HAS_STDSTRING 1
+#include <rapidjson/document.h>
+
+namespace golden {
+
+using Json = rapidjson::Value;
+using JsonMemory = rapidjson::Document::AllocatorType;
+
+inline std::string_view text_of(const Json& json) { return {json.GetString(), json.GetStringLength()}; }
+
+// The member under `key`, or NULL.
+inline const Json* find(const Json& object, std::string_view key) {
+  const auto at = object.FindMember(Json(rapidjson::StringRef(key.data(), key.size())));
+  return at == object.MemberEnd() ? nullptr : &at->value;
+}
+
+// The member under `key`, which must be there.
+inline const Json& member(const Json& object, std::string_view key) {
+  const Json* const found = find(object, key);
+  if (found == nullptr) throw Malformed{"\"" + std::string(key) + "\" is missing"};
+  return *found;
+}
+
+// As JSON text, cut to `limit` bytes.
+std::string to_text(const Json& json, std::size_t limit = std::string::npos);
+
+}  // namespace golden

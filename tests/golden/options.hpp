@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the replays of area "options" share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "replay.hpp"
+
+namespace golden {
+
+// tf.distribute.MirroredStrategy(names, cross_device_ops); without names, that many replicas.
+Strategy mirrored_of(const std::vector<std::string>& names, int32_t num_replicas,
+                     dist_cross_device* cross_device);
+
+// Made, and looked at.
+void replay_cross_device_object(Replay& replay);
+// Given to a strategy.
+void replay_cross_device_in_strategy(Replay& replay);
+// Used without one.
+void replay_cross_device_alone(Replay& replay);
+
+}  // namespace golden

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays one case in this process and says what came of it.
+#pragma once
+
+#include <string>
+
+#include "cases.hpp"
+#include "replay.hpp"
+
+namespace golden {
+
+using ReplayFn = void (*)(Replay& replay);
+
+// One line of JSON:
+//     {"recorded": {...}}                  the replay ended; what it recorded
+//     {"status": 3, "message": "..."}      libdist, or the user's program, failed
+//     {"unknown": "..."}                   the replay does not know what to do
+//     {"malformed": "..."}                 the case is not of the format
+// and "afterwards": "..." where the strategy could not be used, or not be ended, after that.
+std::string play(ReplayFn replay, const Case& one);
+
+}  // namespace golden

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs of the areas "run" and "replica_context" have in common.
+#pragma once
+
+#include <functional>
+
+#include "replay.hpp"
+#include "variables.hpp"
+
+namespace golden {
+
+// ReduceOp(text.upper())
+dist_reduce_op op_of(std::string_view name);
+
+Value gather(dist_strategy* strategy, const Value& value, int32_t axis);
+
+using ValueFn = std::function<Value(const dist_value_context& context)>;
+// strategy.experimental_distribute_values_from_function(fn)
+Value values_from_function(dist_strategy* strategy, const ValueFn& fn);
+
+// strategy.reduce(op, value, axis=None)
+Value reduce(dist_strategy* strategy, dist_reduce_op op, const Value& value);
+
+// replica_context.all_reduce(op, value) and all_gather(value, axis)
+Value all_reduce(dist_replica* replica, dist_reduce_op op, const Value& value);
+Value all_gather(dist_replica* replica, const Value& value, int32_t axis);
+
+// A variable that begins as a float.
+Variable float_variable(dist_strategy* strategy, float initial, int32_t aggregation = DIST_AGGREGATION_NONE);
+
+// A strategy of another kind than the case's, "inner": "OneDeviceStrategy".
+Strategy one_device();
+
+// D.get_strategy() and its like, as the recorded programs print them. `own` is the case's strategy, `replica`
+// the one whose function this is called in, NULL outside.
+Json where(Replay& replay, const dist_replica* replica);
+
+// The class of the replica context: the one outside of everything has its own, and gives its id as a Python
+// number.
+std::string_view context_class(const dist_replica* current, const dist_replica* own);
+
+// The topics "context" and "set_strategy" of area "run".
+void replay_context(Replay& replay);
+void replay_set_strategy(Replay& replay);
+
+// An object, member by member. Keys are literals.
+class Members {
+ public:
+  explicit Members(Replay& replay) : replay_(replay) {}
+  template <class T>
+  Members& add(const char* key, T&& value) {
+    Json json = to_json(std::forward<T>(value));
+    json_.AddMember(rapidjson::StringRef(key), json, replay_.memory());
+    return *this;
+  }
+  Json take() { return std::move(json_); }
+
+ private:
+  Json to_json(Json&& json) { return std::move(json); }
+  template <class T>
+  Json to_json(const T& value) {
+    return replay_.json(value);
+  }
+
+  Replay& replay_;
+  Json json_{rapidjson::kObjectType};
+};
+
+// Records each member of an object.
+void record_members(Replay& replay, const Json& object);
+
+}  // namespace golden

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an area's replay is written against. It plays the user's program of one case through the C ABI, as
+// that program ran in TensorFlow: it makes the inputs, and does what the program itself did (a replica
+// function's own arithmetic); every answer is libdist's. It never sees what TensorFlow answered: a Replay
+// holds the case's id, strategy and inputs, and nothing else of the file.
+//
+//     void replay_reduce(Replay& replay) {
+//       const Value value = replay.per_replica(replay.input("per_replica"));
+//       Value result;
+//       check(dist_reduce(replay.strategy(), DIST_REDUCE_SUM, value.get(), nullptr, 0, result.out()));
+//       replay.record("result", result);            // the key that `expected` has
+//     }
+//
+// What fails throws Failed (check() does), and that is then the case's outcome: an error of that status. What
+// the replay does not know (a topic, a sentence of `fn`) throws Unknown, which no list of differences
+// excuses. What is missing from the inputs throws Malformed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "handles.hpp"
+#include "json.hpp"
+
+namespace golden {
+
+// This program does not know what the case asks for.
+struct Unknown {
+  std::string what;
+};
+
+class Replay {
+ public:
+  // Copies what a replay may see of a case.
+  Replay(std::string_view id, const Json& strategy, const Json& inputs);
+  ~Replay();
+
+  // ---- The case
+
+  const std::string& id() const noexcept { return id_; }
+  // The id's parts after the first (which names strategy and replicas), without the "#2" of a repeat:
+  // "MirroredStrategy2/float32/SUM/none/equal#2" has "float32", "SUM", "none", "equal". All of them are there
+  // by index below num_topics(); beyond it "".
+  std::string_view topic(std::size_t index) const noexcept;
+  std::size_t num_topics() const noexcept { return topics_.size(); }
+  // Those parts joined again: "float32/SUM/none/equal".
+  const std::string& topics() const noexcept { return joined_; }
+
+  const Json& inputs() const noexcept { return *inputs_; }
+  bool has(std::string_view key) const { return find(inputs(), key) != nullptr; }
+  const Json& input(std::string_view key) const { return member(inputs(), key); }
+  std::string_view text(std::string_view key) const { return text_of(input(key)); }
+  std::string_view fn() const { return text("fn"); }
+  // `axis`, an integer or a list of them; empty where it is null.
+  std::vector<int32_t> axes() const;
+
+  [[noreturn]] void unknown(std::string_view what) const;  // "a method called frobnicate"
+
+  // ---- The strategy
+
+  const Json& strategy_description() const noexcept { return *description_; }
+  std::string_view strategy_name() const { return text_of(member(*description_, "name")); }
+  bool is_mirrored() const { return strategy_name() == "MirroredStrategy"; }
+  bool is_central() const { return strategy_name() == "CentralStorageStrategy"; }
+  bool is_one_device() const { return strategy_name() == "OneDeviceStrategy"; }
+  bool is_default() const { return strategy_name() == "DefaultStrategy"; }
+  int32_t num_replicas() const { return member(*description_, "num_replicas").GetInt(); }
+  // The case's strategy: made at the first call, ended with the case. The default strategy is the thread's
+  // own. It is also what all values of the case take their memory from.
+  dist_strategy* strategy();
+  // The options it is made with, for cases that make strategies of their own.
+  static dist_strategy_options options_for(const Json& description);
+
+  // ---- Values. All may be called from any replica's thread.
+
+  // A recorded value (an object with "kind"). Tensors are new objects at each call. What Python has once
+  // (None, True, False, integers from -5 to 256, texts) is one dist_value throughout the case, so that "the
+  // same object" holds where it did there. A Python number is a scalar tensor: i32 (i64 where it does not
+  // fit), f32, bool.
+  Value decode(const Json& json);
+  // What strategy.experimental_distribute_values_from_function gives for a JSON array of recorded values, one
+  // a replica: a per-replica value, of nests a nest of them; of the one-device and default strategies the
+  // value itself.
+  Value per_replica(const Json& array);
+  Value decode_numpy(const Json& json) { return decode(json, DIST_F64); }  // one item of such an array
+  // Each item of a JSON array of recorded values.
+  std::vector<Value> decode_all(const Json& array);
+
+  Value none();
+  Value boolean(bool value);     // Python's True and False
+  Value integer(int64_t value);  // a Python int
+  Value number(double value);    // a Python float: a new object at each call
+  Value string(std::string_view text);
+  Value list(const std::vector<Value>& items);
+  Value tuple(const std::vector<Value>& items);
+  Value dict(const std::vector<std::pair<std::string, Value>>& items);
+  Value distributed(const std::vector<Value>& components);  // as per_replica()
+  Value composite(int32_t kind,
+                  const std::vector<Value>& parts);  // DIST_VALUE_INDEXED_SLICES, _RAGGED, _SPARSE
+  // A tensor of `numbers`, each rounded to the dtype (TensorFlow's name: "float32", "bfloat16", "int64",
+  // "bool").
+  Value tensor(std::string_view dtype, const std::vector<int64_t>& shape, const std::vector<double>& numbers);
+  Value scalar(std::string_view dtype, double number) { return tensor(dtype, {}, {number}); }
+  // The same, of a dist_dtype.
+  Value tensor(dist_dtype dtype, const std::vector<int64_t>& shape, const std::vector<double>& numbers);
+  // Element by element, in double and rounded once to the tensor's own dtype: exact for +, -, * and / of one
+  // operand.
+  Value map(dist_value* tensor, const std::function<double(double)>& fn);
+  // A tensor's or variable's elements.
+  static std::vector<double> numbers(dist_value* tensor);
+  static double number_of(dist_value* scalar) { return numbers(scalar).at(0); }
+
+  // ---- The outcome
+
+  // One entry of `expected`.
+  void record(std::string_view key, const Value& value) { record(key, encode(value)); }
+  void record(std::string_view key, Json json);
+  // All of `expected`, where that is no object of parts but one value, or null.
+  void record_whole(Json json);
+  void record_whole(const Value& value) { record_whole(encode(value)); }
+  // A value in the file's own form. A scalar may stand where TensorFlow has a Python number of that value, a
+  // text where it has a tensor of one text, no value where it has None; a variable is its class and its
+  // components.
+  Json encode(dist_value* value);
+  Json encode(const Value& value) { return encode(value.get()); }
+  Json encode(dist_variable* variable);
+  Json encode(const dist_tensor& tensor);
+  // Stands for an exception wherever one was recorded: as {"kind": "error", ...}, as {"error": ...}, as an
+  // object with "type", or as the bare name of its class ("end": "StopIteration").
+  Json encode_error(dist_status status);
+  // Runs `body`, which returns JSON, and gives {"value": ...} or {"error": ...}: what one attempt of several
+  // came to.
+  Json attempt(const std::function<Json()>& body);
+  // Plain JSON.
+  Json json(std::string_view text);
+  Json json(const char* text) { return json(std::string_view(text)); }
+  Json json(double number);  // NaN and infinities are texts
+  Json json(int64_t number) { return Json(number); }
+  Json json(int32_t number) { return Json(number); }
+  Json json(bool value) { return Json(value); }
+  Json null() { return Json(); }
+  Json array(std::vector<Json> items);
+  Json object(std::vector<std::pair<std::string, Json>> members);
+  // The memory of all JSON that is recorded.
+  JsonMemory& memory();
+
+ private:
+  friend class Player;  // which takes the record out when the replay is over
+  struct State;
+
+  Value interned(const std::string& key, const std::function<Value()>& make);
+  Value decode(const Json& json, dist_dtype py_float);
+  std::vector<Value> decode_all(const Json& array, dist_dtype py_float);
+  Value decode_tensor(const Json& json);
+  Value decode_composite(const Json& json);
+  Json encode_items(const char* kind, const char* key, dist_value* value);
+  Json encode_parts(const char* kind, const std::vector<const char*>& names, dist_value* value);
+
+  std::string id_;
+  std::vector<std::string> topics_;
+  std::string joined_;
+  std::unique_ptr<State> state_;
+  const Json* description_ = nullptr;
+  const Json* inputs_ = nullptr;
+};
+
+// One function an area; catalogue.cpp lists them.
+void replay_extended(Replay& replay);
+void replay_input(Replay& replay);
+void replay_input_misc(Replay& replay);
+void replay_input_sharding(Replay& replay);
+void replay_options(Replay& replay);
+void replay_reduce(Replay& replay);
+void replay_replica_context(Replay& replay);
+void replay_run(Replay& replay);
+void replay_variables(Replay& replay);
+
+}  // namespace golden

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Area "options": what a program can ask for, and how that reads back: options, the names of enumerators,
+// constructors. Cross-device operations are in replay_cross_device.cpp.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "extended.hpp"
+#include "options.hpp"
+
+namespace golden {
+namespace {
+
+// ---- CommunicationOptions
+
+// What the Python program's arguments are in C; nothing where C's compiler would refuse them.
+std::optional<dist_communication_options> communication_of(const Json& kwargs) {
+  dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
+  for (const auto& [name, value] : kwargs.GetObject()) {
+    const std::string_view key = text_of(name);
+    if (key == "implementation") {
+      if (value.IsInt()) {
+        options.implementation = value.GetInt();
+      } else {
+        const std::string text(value.IsNull() ? "" : text_of(value));
+        check(dist_communication_from_name(value.IsNull() ? nullptr : text.c_str(), &options.implementation));
+      }
+    } else if (key == "bytes_per_pack" && value.IsInt64()) {
+      options.bytes_per_pack = value.GetInt64();
+    } else if (key == "timeout_seconds" && value.IsNumber()) {
+      options.timeout_ns = std::llround(value.GetDouble() * 1e9);
+      options.has_timeout = 1;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return options;
+}
+
+void record_communication(Replay& replay, const dist_communication_options& options,
+                          const dist_communication_options* over = nullptr) {
+  dist_communication_options merged = DIST_COMMUNICATION_OPTIONS_INIT;
+  check(dist_communication_options_merge(&options, over, &merged));
+  std::array<char, 256> text{};
+  check(dist_communication_options_describe(&merged, text.data(), text.size()));
+  const std::string_view printed(text.data());
+  replay.record("bytes_per_pack", replay.json(merged.bytes_per_pack));
+  replay.record("timeout_seconds", merged.has_timeout == 0
+                                       ? replay.null()
+                                       : replay.json(static_cast<double>(merged.timeout_ns) / 1e9));
+  replay.record("implementation", replay.json(dist_communication_name(merged.implementation)));
+  replay.record("str", replay.json(printed));
+  replay.record("class", replay.json(printed.substr(0, printed.find('('))));
+}
+
+void replay_communication(Replay& replay) {
+  if (replay.topic(0) == "merge") {
+    const auto self = communication_of(replay.input("self"));
+    if (!self) replay.unknown("self");
+    const Json& other = replay.input("other");
+    if (other.IsNull()) return record_communication(replay, *self);
+    const auto over = communication_of(other);
+    if (!over) replay.unknown("other");
+    return record_communication(replay, *self, &*over);
+  }
+  if (replay.has("kwargs")) {
+    if (const auto options = communication_of(replay.input("kwargs"))) record_communication(replay, *options);
+    return;
+  }
+  const Json& args = replay.input("args");
+  dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
+  options.bytes_per_pack = args[0].GetInt64();
+  options.timeout_ns = std::llround(args[1].GetDouble() * 1e9);
+  check(dist_communication_from_name(std::string(text_of(args[2])).c_str(), &options.implementation));
+  record_communication(replay, options);
+}
+
+// ---- Run and input options
+
+// A keyword that is a field of the struct; the others are what C's compiler refuses.
+void replay_run_options(Replay& replay) {
+  if (!replay.has("kwargs")) return;  // the order of a named tuple's fields
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  for (const auto& [name, value] : replay.input("kwargs").GetObject()) {
+    const std::string_view key = text_of(name);
+    if (key == "experimental_enable_dynamic_batch_size") {
+      options.enable_dynamic_batch_size = value.GetBool() ? 1 : -1;
+    } else if (key == "experimental_bucketizing_dynamic_shape") {
+      options.bucketizing_dynamic_shape = value.GetBool() ? 1 : 0;
+    } else {
+      return;
+    }
+  }
+  run(
+      dist_get_strategy(), [](dist_replica*, dist_value*, dist_value*) { return Value(); }, {}, {}, &options);
+  replay.record("experimental_enable_dynamic_batch_size",
+                replay.json(options.enable_dynamic_batch_size >= 0));
+  replay.record("experimental_bucketizing_dynamic_shape",
+                replay.json(options.bucketizing_dynamic_shape != 0));
+}
+
+void replay_input_options(Replay& replay) {
+  if (!replay.has("kwargs")) return;
+  dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
+  for (const auto& [name, value] : replay.input("kwargs").GetObject()) {
+    const std::string_view key = text_of(name);
+    if (key == "experimental_fetch_to_device") {
+      options.fetch_to_device = value.GetBool() ? 1 : -1;
+    } else if (key == "experimental_replication_mode") {
+      check(dist_input_mode_from_name(std::string(text_of(value)).c_str(), &options.replication_mode));
+    } else if (key == "experimental_place_dataset_on_device") {
+      options.place_dataset_on_device = value.GetBool() ? 1 : 0;
+    } else if (key == "experimental_per_replica_buffer_size") {
+      options.prefetch = value.GetInt();
+    } else {
+      return;
+    }
+  }
+  replay.record("experimental_fetch_to_device", replay.json(options.fetch_to_device >= 0));
+  replay.record("experimental_replication_mode", replay.json(dist_input_mode_name(options.replication_mode)));
+  replay.record("experimental_place_dataset_on_device", replay.json(options.place_dataset_on_device != 0));
+  replay.record("experimental_per_replica_buffer_size",
+                replay.json(options.prefetch == 0 ? 1 : options.prefetch));
+}
+
+// ---- Names of enumerators
+
+using NameOf = const char* (*)(int32_t);
+constexpr int32_t kFirstNumber = -8;
+constexpr int32_t kLastNumber = 64;
+
+void record_numbers(Replay& replay, NameOf name_of) {
+  for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
+    if (const char* const name = name_of(number)) replay.record(name, replay.json(number));
+  }
+}
+
+// Enumerators whose values are their names.
+void record_names(Replay& replay, NameOf name_of) {
+  for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
+    if (const char* const name = name_of(number)) replay.record(name, replay.json(name));
+  }
+}
+
+void record_value_reductions(Replay& replay) {
+  for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
+    const char* const name = dist_reduce_op_name(number);
+    dist_reduce_op op = 0;
+    if (name != nullptr && dist_reduce_op_from_name(name, &op) == DIST_OK)
+      replay.record(name, replay.json(name));
+  }
+}
+
+void reduce_op_from_aggregation(Replay& replay) {
+  int32_t aggregation = 0;
+  check(dist_aggregation_from_name(std::string(replay.text("aggregation")).c_str(), &aggregation));
+  dist_reduce_op op = 0;
+  check(dist_reduce_op_from_aggregation(aggregation, &op));
+  replay.record("reduce_op", replay.json(dist_reduce_op_name(op)));
+}
+
+// ---- Constructors of strategies
+
+constexpr int32_t kLogicalDevices = 8;  // that the recorded programs configure, and that are all there are
+
+void record_strategy(Replay& replay, dist_strategy* strategy) {
+  std::vector<Json> workers;
+  const int32_t n = dist_strategy_num_replicas(strategy);
+  for (int32_t r = 0; r < n; ++r) {
+    const char* name = nullptr;
+    check(dist_strategy_device(strategy, r, &name));
+    const std::string_view device(name);
+    workers.push_back(replay.json(device.substr(device.rfind('/') + 1)));
+  }
+  replay.record("num_replicas_in_sync", replay.json(n));
+  replay.record("worker_devices", replay.array(std::move(workers)));
+}
+
+// The names in a list; in a text, which is what Python iterates over too, one for each character.
+std::vector<std::string> names_in(const Json& devices) {
+  std::vector<std::string> names;
+  if (devices.IsArray()) {
+    for (const Json& device : devices.GetArray()) names.emplace_back(text_of(device));
+  } else if (devices.IsString()) {
+    for (const char character : text_of(devices)) names.emplace_back(1, character);
+  }
+  return names;
+}
+
+void mirrored_construct(Replay& replay) {
+  const std::vector<std::string> names = names_in(replay.input("devices"));
+  const Strategy strategy = mirrored_of(names, names.empty() ? kLogicalDevices : 0, nullptr);
+  record_strategy(replay, strategy.get());
+}
+
+void one_device_construct(Replay& replay) {
+  const Json& device = replay.input("device");
+  const std::string name(device.IsNull() ? "" : text_of(device));
+  const char* const devices[] = {name.c_str()};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_ONE_DEVICE;
+  options.devices = device.IsNull() ? nullptr : devices;
+  options.num_devices = device.IsNull() ? 0 : 1;
+  Strategy strategy;
+  check(dist_strategy_create(&options, strategy.out()));
+  record_strategy(replay, strategy.get());
+  replay.record("result", run(strategy.get(), [&](dist_replica*, dist_value*, dist_value*) {
+                  return replay.scalar("int32", 1);
+                }));
+}
+
+}  // namespace
+
+Strategy mirrored_of(const std::vector<std::string>& names, int32_t num_replicas,
+                     dist_cross_device* cross_device) {
+  std::vector<const char*> devices;
+  for (const std::string& name : names) devices.push_back(name.c_str());
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = num_replicas;
+  options.devices = devices.data();
+  options.num_devices = devices.size();
+  options.cross_device = cross_device;
+  Strategy strategy;
+  check(dist_strategy_create(&options, strategy.out()));
+  return strategy;
+}
+
+void replay_options(Replay& replay) {
+  constexpr std::pair<std::string_view, void (*)(Replay&)> kTopics[] = {
+      {"communication_options", replay_communication},
+      {"collective_hints", replay_communication},
+      {"run_options", replay_run_options},
+      {"input_options", replay_input_options},
+      {"xla_options", [](Replay&) {}},  // of a compiler that is not here
+      {"communication_implementation_values", [](Replay& r) { record_names(r, dist_communication_name); }},
+      {"input_replication_mode_values", [](Replay& r) { record_names(r, dist_input_mode_name); }},
+      {"variable_synchronization_values", [](Replay& r) { record_numbers(r, dist_synchronization_name); }},
+      {"variable_aggregation_values", [](Replay& r) { record_numbers(r, dist_aggregation_name); }},
+      {"auto_shard_policy_values", [](Replay& r) { record_numbers(r, dist_shard_policy_name); }},
+      {"reduce_op_values", record_value_reductions},
+      {"reduce_op_from_aggregation", reduce_op_from_aggregation},
+      {"mirrored_construct", mirrored_construct},
+      {"one_device_construct", one_device_construct},
+      {"NcclAllReduce", replay_cross_device_object},
+      {"HierarchicalCopyAllReduce", replay_cross_device_object},
+      {"ReductionToOneDevice", replay_cross_device_object},
+      {"cross_device_ops", replay_cross_device_in_strategy},
+      {"alone", replay_cross_device_alone}};
+  const std::string_view id = replay.id();
+  const std::string_view first = id.substr(0, id.find('/'));
+  for (const auto& [topic, play] : kTopics) {
+    if (topic == first) return play(replay);
+  }
+  replay.unknown("topic " + std::string(first));
+}
+
+}  // namespace golden

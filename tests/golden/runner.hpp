@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays cases in a process of their own: one that dies or hangs is named, and the others go on in the next
+// process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "play.hpp"
+
+namespace golden {
+
+struct Answer {
+  enum class How { kPlayed, kDied, kHung } how = How::kPlayed;
+  std::string text;  // play()'s line; what the process died of
+};
+
+// Calls `answered` with each case's answer, in order. `longest` is a guard: a case that takes longer has
+// hung.
+void run_cases(ReplayFn replay, std::span<const Case* const> cases, std::chrono::seconds longest,
+               const std::function<void(std::size_t index, const Answer& answer)>& answered);
+
+}  // namespace golden

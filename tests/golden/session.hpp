@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// All cases of some directories, played, judged and held to the list of differences.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cases.hpp"
+#include "differences.hpp"
+
+namespace golden {
+
+// Which cases: globs, "" for all.
+struct Selection {
+  std::string area;
+  std::string id;
+};
+
+// How many cases came to what.
+struct Tally {
+  std::array<std::size_t, 5> counts{};  // by Verdict
+  std::size_t& of(Verdict verdict) noexcept { return counts[static_cast<std::size_t>(verdict)]; }
+  std::size_t of(Verdict verdict) const noexcept { return counts[static_cast<std::size_t>(verdict)]; }
+  std::size_t total() const noexcept;
+};
+
+using Judged = std::function<void(const Case& one, Verdict verdict, const Judgement& judgement)>;
+
+class Session {
+ public:
+  // Reads the list, which may throw Malformed. `own` is the project's own copy of cases.
+  Session(const std::string& list, std::string own, Selection selection, std::chrono::seconds longest);
+
+  // Reads a directory's areas and keeps the selected cases; may throw Malformed.
+  std::vector<Area> load(const std::string& directory) const;
+
+  // Plays an area's cases. What the list says is counted over all areas of that name that this session plays.
+  Tally play(const Area& area, const Judged& judged);
+
+  // What is wrong with the list, in the areas that were played; nothing where only some cases were (--id). A
+  // row whose cases came out the same, which numbers can do by luck, is held to those of the project's own
+  // copy, too.
+  std::vector<std::string> stale();
+
+ private:
+  void play_own(const std::string& area);
+
+  DifferenceList list_;
+  std::string own_;
+  Selection selection_;
+  std::chrono::seconds longest_;
+  std::set<std::string> played_;
+};
+
+}  // namespace golden

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The replay as a cmocka group: one area, a test for each of its topics and one for its part of the list.
+#pragma once
+
+#include <string>
+
+#include "report.hpp"
+
+namespace golden {
+
+// Plays options.selection.area in all of options.directories that have it. Returns how many tests failed.
+int run_suite(const ReportOptions& options);
+
+}  // namespace golden
