@@ -8,6 +8,8 @@
 #include "core/cross_device/copies.hpp"
 #include "core/cross_device/fold.hpp"
 #include "core/kernel/divide.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "core/kernel/reduce.hpp"
 #include "core/value/slices.hpp"
 
 namespace dist {
@@ -84,28 +86,15 @@ Status no_aggregation(const Variable& variable) noexcept {
       variable.name());
 }
 
-// A value of a sum: its parts, one a copy. What comes out even is equal in all of them; of integers the first
-// copies have one more where it does not, so that a read gives the value again.
+// A value of a sum: its parts, one a copy. The value may lie in one of the copies.
 Status assign_parts(const CrossReplica& context, Variable& variable, const dist_tensor& value) {
   DIST_TRY(variable.check_assign(DIST_ASSIGN, value, "value"));
   DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype()));
   ValueRef whole;
   DIST_TRY(Value::copy_tensor(*context.memory, value, &whole));
-  auto* const data = static_cast<std::byte*>(whole->tensor().data);
-  const auto count = static_cast<std::size_t>(variable.elements());
-  const bool integer = dtype_is_integer(variable.dtype());
-  if (!integer) {
-    FoldPlan divide(*context.memory);
-    const std::byte* const sources[] = {data};
-    divide.add(variable.dtype(), DIST_REDUCE_MEAN, static_cast<double>(context.num_replicas), count, sources,
-               data);
-    DIST_TRY(divide.run(*context.arena));
-  }
-  return for_each_copy(context, variable, [&](int32_t r) {
-    auto* const copy = static_cast<std::byte*>(variable.component(r).data);
-    if (integer) return share_integers(variable.dtype(), data, r, context.num_replicas, copy, count);
-    variable.assign(DIST_ASSIGN, r, whole->tensor());
-  });
+  variable.assign(DIST_ASSIGN, 0, whole->tensor());
+  share_sum(variable);
+  return kOk;
 }
 
 Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
@@ -179,6 +168,22 @@ Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
 }
 
 }  // namespace
+
+void share_sum(Variable& variable) noexcept {
+  const int32_t n = variable.num_copies();
+  auto* const whole = static_cast<std::byte*>(variable.component(0).data);
+  const auto count = static_cast<std::size_t>(variable.elements());
+  std::byte* copies[DIST_MAX_REPLICAS];
+  for (int32_t r = 0; r < n; ++r) copies[r] = static_cast<std::byte*>(variable.component(r).data);
+  if (dtype_is_integer(variable.dtype())) {
+    for (int32_t r = n - 1; r >= 0; --r) share_integers(variable.dtype(), whole, r, n, copies[r], count);
+    return;
+  }
+  const FpEnvironment environment;
+  const std::byte* const sources[] = {whole};
+  reduce_kernel(variable.dtype(), DIST_REDUCE_MEAN)(
+      {sources, copies, 1, static_cast<std::size_t>(n), count, static_cast<double>(n), false});
+}
 
 Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
   DIST_TRY(check_owner(context, variable));

@@ -16,6 +16,11 @@ namespace dist {
 // gives the value. Nothing is written where anything does not fit.
 Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value);
 
+// All copies of a variable from the first, which has the whole of a sum: parts that a read adds to the whole
+// again. Equal parts; of integers the first copies have one more where it does not come out even. Nothing is
+// allocated, so that it cannot fail.
+void share_sum(Variable& variable) noexcept;
+
 // What the variable is, seen from outside: a new tensor.
 Status read(const CrossReplica& context, Variable& variable, ValueRef* out);
 

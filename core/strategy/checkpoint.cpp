@@ -14,9 +14,6 @@
 #include "core/checkpoint/writer.hpp"
 #include "core/cross_device/assign.hpp"
 #include "core/cross_device/copies.hpp"
-#include "core/kernel/divide.hpp"
-#include "core/kernel/fp_environment.hpp"
-#include "core/kernel/reduce.hpp"
 
 namespace dist {
 namespace {
@@ -112,24 +109,6 @@ Status read_position(const Header& header, Position* out) noexcept {
   return kOk;
 }
 
-// All copies from the first, which has the whole of a sum. By assign()'s rule, but nothing is allocated: when
-// the first variable has been written, nothing may fail any more.
-void share_sum(Variable& variable) noexcept {
-  const int32_t n = variable.num_copies();
-  auto* const whole = static_cast<std::byte*>(variable.component(0).data);
-  const auto count = static_cast<std::size_t>(variable.elements());
-  std::byte* copies[DIST_MAX_REPLICAS];
-  for (int32_t r = 0; r < n; ++r) copies[r] = static_cast<std::byte*>(variable.component(r).data);
-  if (dtype_is_integer(variable.dtype())) {
-    for (int32_t r = n - 1; r >= 0; --r) share_integers(variable.dtype(), whole, r, n, copies[r], count);
-    return;
-  }
-  const FpEnvironment environment;
-  const std::byte* const sources[] = {whole};
-  reduce_kernel(variable.dtype(), DIST_REDUCE_MEAN)(
-      {sources, copies, 1, static_cast<std::size_t>(n), count, static_cast<double>(n), false});
-}
-
 void share_same(const CrossReplica& context, Variable& variable) noexcept {
   const auto copy = [&](int32_t r) {
     if (r != 0 && variable.bytes() != 0)
@@ -139,6 +118,7 @@ void share_same(const CrossReplica& context, Variable& variable) noexcept {
   for (int32_t r = 1; r < variable.num_copies(); ++r) copy(r);  // oneTBB had no memory to share it out
 }
 
+// When the first variable has been written, nothing may fail any more.
 Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   Ref<Checkpoint> file;
   DIST_TRY(Checkpoint::open(*context.memory, path, &file));
