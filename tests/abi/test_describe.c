@@ -96,7 +96,7 @@ static void elements_of_every_dtype(void **state) {
 /* Random bits, as text, and back. */
 static void numbers_read_back_as_the_same_bits(void **state) {
   uint64_t seed = 77;
-  print_message("seed %llu\n", (unsigned long long)seed);
+  print_message("# seed %llu\n", (unsigned long long)seed);
   for (int i = 0; i < 20000; i++) {
     const uint64_t random = next_random(&seed);
     double wide;

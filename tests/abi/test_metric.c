@@ -96,7 +96,7 @@ static uint64_t next_random(uint64_t *seed) { /* splitmix64 */
 static void the_bits_depend_on_the_numbers_alone(void **state) {
   (void)state;
   uint64_t seed = 20250131;
-  print_message("seed %llu\n", (unsigned long long)seed);
+  print_message("# seed %llu\n", (unsigned long long)seed);
   static double numbers[LENGTH], weights[LENGTH];
   for (int i = 0; i < LENGTH; i++) {
     numbers[i] = ldexp((double)(int64_t)next_random(&seed), (int)(next_random(&seed) % 1000) - 563);

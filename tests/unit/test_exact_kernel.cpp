@@ -234,7 +234,7 @@ void each_target(dist_dtype dtype, const Problem& problem, uint64_t seed) {
 
 void sums_are_exact(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
-  print_message("seed %" PRIu64 "\n", kSeed);
+  print_message("# seed %" PRIu64 "\n", kSeed);
   std::mt19937_64 random(kSeed);
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind) {
     for (const std::size_t num_src : {1, 2, 3, 5, 8, 17}) {
@@ -250,7 +250,7 @@ void sums_are_exact(void** state) {
 void means_are_exact(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
   const uint64_t seed = kSeed + 1;
-  print_message("seed %" PRIu64 "\n", seed);
+  print_message("# seed %" PRIu64 "\n", seed);
   std::mt19937_64 random(seed);
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind) {
     for (const std::size_t num_src : {1, 3, 8, 10}) {
@@ -322,7 +322,7 @@ void known_answers(void**) {
 void order_is_irrelevant(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
   const uint64_t seed = kSeed + 2;
-  print_message("seed %" PRIu64 "\n", seed);
+  print_message("# seed %" PRIu64 "\n", seed);
   std::mt19937_64 random(seed);
   for (const Kind kind : {Kind::kNarrow, Kind::kWide, Kind::kHumps, Kind::kAnyBits, Kind::kHuge}) {
     Problem problem = make_problem(dtype, kind, 96, 70, random);
@@ -340,7 +340,7 @@ void order_is_irrelevant(void** state) {
 void very_many_sources(void** state) {
   const auto dtype = *static_cast<const dist_dtype*>(*state);
   const uint64_t seed = kSeed + 3;
-  print_message("seed %" PRIu64 "\n", seed);
+  print_message("# seed %" PRIu64 "\n", seed);
   std::mt19937_64 random(seed);
   constexpr std::size_t kMany = 65536;
   const std::size_t count = 64 / dtype_size(dtype);
@@ -392,7 +392,7 @@ void kernels_of_floats_only(void**) {
 void host_environment(void**) {
   constexpr uint32_t kHostile = 0x1F80u | 0x8000u | 0x0040u | 0x4000u;
   const uint64_t seed = kSeed + 4;
-  print_message("seed %" PRIu64 "\n", seed);
+  print_message("# seed %" PRIu64 "\n", seed);
   std::mt19937_64 random(seed);
   const uint32_t before = _mm_getcsr();
   for (const dist_dtype dtype : kTypes) {
