@@ -162,7 +162,7 @@ std::vector<std::string> summary(const std::vector<const TrialResult*>& results)
     const bool some = kind.count < static_cast<int>(results.size());
     std::string line = (some ? std::to_string(kind.count) + " " : "") + saw_name(static_cast<Saw>(saw));
     const bool timed = static_cast<Saw>(saw) != Saw::kHung && static_cast<Saw>(saw) != Saw::kSilent;
-    if (timed) line += " " + shown(bench::median(kind.us));
+    if (timed) line.append(" ").append(shown(bench::median(kind.us)));
     if (kind.went_on == kind.count) line += " +";
     lines.push_back(line);
   }
@@ -180,7 +180,9 @@ std::vector<std::string> own_summary(const std::vector<ClassResult>& libdist, Fa
   }
   if (cells == 0) return {};
   if (bad != 0) return {std::to_string(bad) + " wrong"};
-  return {"named" + (us.empty() ? "" : " " + shown(bench::median(us))) + " +"};
+  std::string line = "named ";
+  if (!us.empty()) line.append(shown(bench::median(us))).append(" ");
+  return {line.append("+")};
 }
 
 std::string to_json(const Peer& peer, const Play& play) {

@@ -94,7 +94,7 @@ class Comparison {
       const Json* const other = find(came, key);
       if (other == nullptr) return said(false, expected, came);
       const std::string above = where_;
-      where_ += "." + std::string(key);
+      where_.append(".").append(key);
       if (!same(value, *other)) return false;
       where_ = above;
     }
@@ -110,7 +110,7 @@ class Comparison {
     if (!came.IsArray() || came.Size() != expected.Size()) return said(false, expected, came);
     for (rapidjson::SizeType i = 0; i < expected.Size(); ++i) {
       const std::string above = where_;
-      where_ += "[" + std::to_string(i) + "]";
+      where_.append("[").append(std::to_string(i)).append("]");
       if (!same(expected[i], came[i])) return false;
       where_ = above;
     }
