@@ -20,8 +20,7 @@ Status check_outside(const Dataset& dataset, const char* call) noexcept {
     return kOk;
   return failed_precondition(
       "%s() of a dataset for %d replicas belongs to the cross-replica context, and this thread is inside "
-      "replica "
-      "%d's function: take the batch outside, and give it to dist_run_values()",
+      "replica %d's function: take the batch outside, and give it to dist_run_values()",
       call, dataset.num_replicas(), here.replica->id());
 }
 

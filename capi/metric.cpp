@@ -27,8 +27,7 @@ Status check_replica(dist_replica* replica, const char* call) noexcept {
   if (replica != nullptr) return capi::unwrap(replica).check(call);
   return failed_precondition(
       "%s(): replica is NULL, as it is in the cross-replica context; call it inside the replica function, "
-      "with its "
-      "replica",
+      "with its replica",
       call);
 }
 

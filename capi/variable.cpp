@@ -59,8 +59,7 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
   }
   return fail(DIST_UNIMPLEMENTED,
               "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
-              "strategy has "
-              "none: leave partitions at 0",
+              "strategy has none: leave partitions at 0",
               known->partitions);
 }
 

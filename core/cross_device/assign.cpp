@@ -80,9 +80,8 @@ Status assign_copies(const CrossReplica& context, Variable& variable, int32_t ho
 
 Status no_aggregation(const Variable& variable) noexcept {
   return invalid_argument(
-      "variable \"%s\" is synchronized on reading with aggregation NONE: nothing says how its copies and one "
-      "value "
-      "belong together; use an aggregation, or the copies (dist_local_results(), dist_update())",
+      "variable \"%s\" is synchronized on reading with aggregation NONE: nothing says how its copies and "
+      "one value belong together; use an aggregation, or the copies (dist_local_results(), dist_update())",
       variable.name());
 }
 
@@ -101,17 +100,15 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
   if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
   if (value.kind() == DIST_VALUE_PER_REPLICA) {
     return invalid_argument(
-        "variable \"%s\" is synchronized on reading: from outside it takes one value, not %s; dist_update() "
-        "writes "
-        "to each copy",
+        "variable \"%s\" is synchronized on reading: from outside it takes one value, not %s; "
+        "dist_update() writes to each copy",
         variable.name(), Value::kind_name(value.kind()));
   }
   if (variable.aggregation() != DIST_AGGREGATION_SUM) return assign_copies(context, variable, how, value);
   if (how != DIST_ASSIGN) {
     return invalid_argument(
-        "variable \"%s\" is the sum of its copies: from outside it can be assigned, not added to; assign its "
-        "value "
-        "(dist_variable_read()) and what is to be added, or add inside the replicas",
+        "variable \"%s\" is the sum of its copies: from outside it can be assigned, not added to; assign "
+        "its value (dist_variable_read()) and what is to be added, or add inside the replicas",
         variable.name());
   }
   dist_tensor one{};
@@ -154,8 +151,7 @@ Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t h
 Status sum_of_common(const Variable& variable) noexcept {
   return invalid_argument(
       "variable \"%s\" sums what the replicas give, and all of them gave the same object, which is no part "
-      "of a sum: "
-      "give every replica a value of its own, or use MEAN",
+      "of a sum: give every replica a value of its own, or use MEAN",
       variable.name());
 }
 

@@ -48,8 +48,7 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
   if (options.fetch_to_device < 0) return kOk;
   return invalid_argument(
       "place_dataset_on_device is set: a dataset that is on its replica's device has nothing to fetch, so "
-      "set "
-      "fetch_to_device to -1");
+      "set fetch_to_device to -1");
 }
 
 }  // namespace

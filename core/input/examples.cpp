@@ -23,9 +23,8 @@ class ExampleCounter {
       case DIST_VALUE_DICT: break;
       default:
         return invalid_argument(
-            "element %lld%s is %s, which cannot be split; an element that is a batch is a tensor, or a list "
-            "or "
-            "dictionary of tensors",
+            "element %lld%s is %s, which cannot be split; an element that is a batch is a tensor, or a "
+            "list or dictionary of tensors",
             index_, path_.text(), Value::kind_name(value.kind()));
     }
     for (std::size_t i = 0; i < value.items().size(); ++i) {

@@ -84,8 +84,7 @@ Status check_labels(const dist_tensor& values, const dist_tensor& labels) noexce
   describe(labels, wanted, sizeof wanted);
   return invalid_argument(
       "values are %s for labels %s; give predictions of the labels' shape, or scores with one dimension "
-      "more, of "
-      "2 or more classes",
+      "more, of 2 or more classes",
       given, wanted);
 }
 

@@ -16,8 +16,7 @@ Status check_use(const Replica& replica, const Variable& variable, bool writes) 
   if (variable.plain() && (!writes || replica.num_replicas() == 1)) return kOk;
   return failed_precondition(
       "variable \"%s\" belongs to another strategy, and strategies do not mix: inside replica %d's run use "
-      "variables "
-      "that were made with its strategy",
+      "variables that were made with its strategy",
       variable.name(), replica.id());
 }
 
@@ -29,8 +28,7 @@ Status find_own(const Replica& replica, const Variable& variable, bool* out_own)
   if (none && variable.central()) {
     return invalid_argument(
         "variable \"%s\" has one copy for all replicas and aggregation NONE: nothing says how what the "
-        "replicas give "
-        "becomes one value; make it with SUM, MEAN or ONLY_FIRST_REPLICA",
+        "replicas give becomes one value; make it with SUM, MEAN or ONLY_FIRST_REPLICA",
         variable.name());
   }
   *out_own = none || variable.sync_on_read() || replica.num_replicas() == 1;

@@ -29,8 +29,7 @@ Status check_with(Strategy& strategy, const Value& with) {
   Value::describe(&with, is, sizeof is);
   return invalid_argument(
       "dist_colocate_enter(): %s is no variable of this strategy%s; variables can be placed with one that "
-      "the "
-      "strategy made",
+      "the strategy made",
       is, own ? " but a copy of one" : "");
 }
 

@@ -93,8 +93,7 @@ Status with_another(const char* call) noexcept {
   }
   return failed_precondition(
       "%s(): this thread is inside the %s function of another strategy's replica %d; strategies do not mix "
-      "in one "
-      "run",
+      "in one run",
       call, here.merging ? "merge" : "replica", here.replica->id());
 }
 
@@ -124,8 +123,7 @@ Status exit_scope(Strategy& strategy) noexcept {
   if (!innermost) {
     return failed_precondition(
         "dist_scope_exit(): the scope that this thread entered last is not this strategy's; scopes end in "
-        "the "
-        "order opposite to their beginning, on the same thread and in the same function");
+        "the order opposite to their beginning, on the same thread and in the same function");
   }
   if (is_default) {
     --here.default_entered;
@@ -216,8 +214,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
   if (place == Place::kInReplica) {
     return failed_precondition(
         "%s() inside replica %d's run: runs do not nest; use the replica's collectives, or run inside a "
-        "merge "
-        "function (dist_merge_call())",
+        "merge function (dist_merge_call())",
         call, replica->id());
   }
   const bool merging = replica != nullptr && owner_of(*replica) == &strategy;

@@ -112,9 +112,8 @@ Status check_sparse(std::span<Value* const> parts) {
   DIST_TRY(index_part(*parts[2], kWhole, "dense shape", 1, &dense));
   if (values.ndim != 1 || indices.shape[0] != values.shape[0] || indices.shape[1] != dense.shape[0]) {
     return invalid_argument(
-        "a sparse tensor of %lld x %lld indices, a dense shape of %lld and values of %lld in %d dimensions; "
-        "for n "
-        "values in d dimensions they are n x d, d and n",
+        "a sparse tensor of %lld x %lld indices, a dense shape of %lld and values of %lld in %d "
+        "dimensions; for n values in d dimensions they are n x d, d and n",
         static_cast<long long>(indices.shape[0]), static_cast<long long>(indices.shape[1]),
         static_cast<long long>(dense.shape[0]), static_cast<long long>(values.shape[0]), values.ndim);
   }

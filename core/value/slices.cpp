@@ -109,8 +109,7 @@ Status check_shapes(const Variable& variable, const dist_tensor& values,
   describe(indices, at, sizeof at);
   return invalid_argument(
       "variable \"%s\" is %s, the slices' values are %s and their indices %s; values are rows of the "
-      "variable, one "
-      "for each index, in its dtype",
+      "variable, one for each index, in its dtype",
       variable.name(), wanted, is, at);
 }
 

@@ -110,8 +110,7 @@ Status Value::keep_items(std::span<Value* const> items) {
     if (distributed() && item->holds_distributed_) {
       return invalid_argument(
           "items[%zu] of %s %s: components are what one replica sees, so no per-replica or mirrored value "
-          "can stand in "
-          "them; put the list outside and the per-replica values in",
+          "can stand in them; put the list outside and the per-replica values in",
           i, kind_name(kind_), item->distributed() ? "is distributed itself" : "holds distributed values");
     }
     depth = std::max<int>(depth, item->depth_);

@@ -59,8 +59,7 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
   if (options.synchronization == DIST_SYNCHRONIZATION_NONE) {
     return invalid_argument(
         "variable \"%s\": synchronization NONE is not for a mirrored strategy, whose copies are one "
-        "variable; use "
-        "ON_WRITE, ON_READ, or AUTO",
+        "variable; use ON_WRITE, ON_READ, or AUTO",
         name);
   }
   if (options.aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(dtype)) {
