@@ -34,7 +34,7 @@ class FirstFailure {
 
 Status update(const CrossReplica& context, Variable& variable, const UpdateFn& fn, Value* args) {
   DIST_TRY(check_owner(context, variable));
-  if (args != nullptr && args->kind() != DIST_VALUE_LIST) {
+  if (args != nullptr && !args->is_sequence()) {
     return invalid_argument("args is %s; give a list of the update function's arguments, or NULL",
                             Value::kind_name(args->kind()));
   }

@@ -2226,8 +2226,8 @@ typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void 
  * Order    –
  * Context  Strategy, serialized for a variable; also inside a merge function.
  * Blocks   Until all calls have returned.
- * Owns     args (a list, or NULL) is borrowed.
- * Errors   INVALID_ARGUMENT NULL or args is no list. Else what fn returned for the lowest replica that failed.
+ * Owns     args (a list, a tuple, or NULL) is borrowed.
+ * Errors   INVALID_ARGUMENT NULL or args is no list or tuple. Else what fn returned for the lowest replica that failed.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_update(dist_strategy *strategy, dist_variable *variable,

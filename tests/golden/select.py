@@ -128,4 +128,6 @@ def main(source: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not list(Path(sys.argv[1]).glob("*.json")):
+        sys.exit("usage: select.py DIR: chooses what tests/golden/cases carries of the recordings in DIR")
     main(Path(sys.argv[1]))
