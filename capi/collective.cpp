@@ -26,8 +26,8 @@ Status make_caller(dist_replica* replica, const dist_collective_options& options
     return invalid_argument("%s(): options->planned is 1, but out_work, which gets the plan, is NULL", name);
   }
   if (options.implementation < DIST_COMMUNICATION_AUTO || options.implementation > DIST_COMMUNICATION_NCCL) {
-    return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL", name,
-                            options.implementation);
+    return invalid_argument("%s(): options->implementation is %d: use DIST_COMMUNICATION_AUTO, RING or NCCL",
+                            name, options.implementation);
   }
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
@@ -80,7 +80,8 @@ Status issue(Replica& replica, const Caller& caller, Call& call, const dist_coll
     const auto& strategy = *static_cast<const Strategy*>(replica.pool().owner());
     const int64_t bytes_per_pack =
         options.bytes_per_pack != 0 ? options.bytes_per_pack : strategy.communication().bytes_per_pack;
-    DIST_TRY(PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
+    DIST_TRY(
+        PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
   } else {
     auto made =
         make_counted<ChannelWork>(memory, channel.get(), replica.works(), caller.me, caller.timeout_ns);

@@ -53,7 +53,9 @@ inline CrossDevice* unwrap(dist_cross_device* handle) noexcept {
 inline const CrossDevice* unwrap(const dist_cross_device* handle) noexcept {
   return reinterpret_cast<const CrossDevice*>(handle);
 }
-inline dist_cross_device* wrap(CrossDevice* ops) noexcept { return reinterpret_cast<dist_cross_device*>(ops); }
+inline dist_cross_device* wrap(CrossDevice* ops) noexcept {
+  return reinterpret_cast<dist_cross_device*>(ops);
+}
 inline Work* unwrap(dist_work* handle) noexcept { return reinterpret_cast<Work*>(handle); }
 inline dist_work* wrap(Work* work) noexcept { return reinterpret_cast<dist_work*>(work); }
 inline Value* unwrap(dist_value* handle) noexcept { return reinterpret_cast<Value*>(handle); }

@@ -148,14 +148,16 @@ static void destinations_choose_the_replicas(void **state) {
     const dist_destination nowhere = {NULL, NULL, devices[i]};
     assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &nowhere, &result), DIST_NOT_FOUND);
   }
-  assert_string_equal(dist_last_error(), "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
+  assert_string_equal(dist_last_error(),
+                      "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
   const dist_destination two = {variable, spread, NULL};
   assert_fails(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, &result), DIST_INVALID_ARGUMENT,
                "a destination has 2 fields set; set variable, value or device");
   const dist_destination silent = {NULL, NULL, NULL};
-  assert_fails(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, &result), DIST_INVALID_ARGUMENT,
-               "a destination says nothing; set variable, value or device, or give no destination (NULL) for all "
-               "replicas");
+  assert_fails(
+      dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, &result), DIST_INVALID_ARGUMENT,
+      "a destination says nothing; set variable, value or device, or give no destination (NULL) for all "
+      "replicas");
   assert_null(result);
   /* A tensor, which all replicas have in common, is its own mean and has no sum. */
   const double two_number = 2;

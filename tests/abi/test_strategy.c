@@ -226,10 +226,14 @@ static void width_follows_affinity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_kind),             cmocka_unit_test(nothing_is_given),
-      cmocka_unit_test(options_out_of_range),   cmocka_unit_test(options_of_other_versions),
-      cmocka_unit_test(destroy_while_running),  cmocka_unit_test(destroy_is_refused_and_harmless_beside_runs),
-      cmocka_unit_test(many_side_by_side),      cmocka_unit_test(sixty_four_replicas),
+      cmocka_unit_test(every_kind),
+      cmocka_unit_test(nothing_is_given),
+      cmocka_unit_test(options_out_of_range),
+      cmocka_unit_test(options_of_other_versions),
+      cmocka_unit_test(destroy_while_running),
+      cmocka_unit_test(destroy_is_refused_and_harmless_beside_runs),
+      cmocka_unit_test(many_side_by_side),
+      cmocka_unit_test(sixty_four_replicas),
       cmocka_unit_test(width_follows_affinity),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
