@@ -83,13 +83,13 @@ class Explainer {
     add("workers: %d, of which this is worker %d: ", workers, options_.worker_index);
     if (division_.files.step > 1) {
       add("it reads files %lld, %lld, ...", static_cast<long long>(division_.files.first),
-          static_cast<long long>(division_.files.first + division_.files.step));
+          static_cast<long long>(division_.files.first) + division_.files.step);
     } else if (division_.elements.step > 1) {
       add("it reads elements %lld, %lld, ...", static_cast<long long>(division_.elements.first),
-          static_cast<long long>(division_.elements.first + division_.elements.step));
+          static_cast<long long>(division_.elements.first) + division_.elements.step);
     } else if (division_.batches.step > 1) {
       add("it reads batches %lld, %lld, ...", static_cast<long long>(division_.batches.first),
-          static_cast<long long>(division_.batches.first + division_.batches.step));
+          static_cast<long long>(division_.batches.first) + division_.batches.step);
     } else if (division_.piece_step > 1) {
       add("each batch is cut for all of them");
     } else {
