@@ -8,6 +8,14 @@
 
 namespace dist {
 
+Status check_reduction(dist_reduce_op op) noexcept {
+  if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
+  return invalid_argument(
+      "op is %d (%s): from outside values are reduced by SUM or MEAN; the others are collectives, in the "
+      "replica function",
+      op, op_name(op));
+}
+
 void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
                    std::span<const std::byte* const> sources, void* to) {
   if (count == 0) return;

@@ -18,6 +18,9 @@
 
 namespace dist {
 
+// OK for what reduces values from outside: SUM and MEAN.
+Status check_reduction(dist_reduce_op op) noexcept;
+
 class FoldPlan {
  public:
   // Up to this much a loop is not worth waking a thread for; a block's sources fit the nearer caches.
