@@ -10,6 +10,7 @@
 #include "core/cross_device/cross_device.hpp"
 #include "core/cross_device/fold.hpp"
 #include "core/cross_device/host_calls.hpp"
+#include "core/value/nest.hpp"
 #include "core/value/variable.hpp"
 
 namespace dist {
@@ -94,16 +95,9 @@ class Gatherer {
 
  private:
   Status gather_items(Value& value, const Path& path, ValueRef* out) {
-    const auto items = value.items();
-    std::pmr::vector<ValueRef> gathered(items.size(), context_.memory);
-    std::pmr::vector<Value*> pointers(items.size(), context_.memory);
-    const bool keyed = value.kind() == DIST_VALUE_DICT;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const Path here = keyed ? Path::item(path, value.key(i)) : Path::item(path, i);
-      DIST_TRY(gather(*items[i], here, &gathered[i]));
-      pointers[i] = gathered[i].get();
-    }
-    return Value::create_like(*context_.memory, value, pointers, out);
+    return map_items(
+        *context_.memory, value, path,
+        [this](Value& item, const Path& here, ValueRef* made) { return gather(item, here, made); }, out);
   }
 
   Status gather_components(Value& value, const Path& path, ValueRef* out) {

@@ -9,6 +9,7 @@
 #include "core/cross_device/host_calls.hpp"
 #include "core/cross_device/local_results.hpp"
 #include "core/cross_device/slices.hpp"
+#include "core/value/nest.hpp"
 #include "core/value/path.hpp"
 
 namespace dist {
@@ -52,16 +53,9 @@ class Reducer {
           "%s is %s: axes are those of one tensor; reduce its items one by one, or without axes",
           PathText(path).c_str(), Value::kind_name(value.kind()));
     }
-    const auto items = value.items();
-    std::pmr::vector<ValueRef> reduced(items.size(), context_.memory);
-    std::pmr::vector<Value*> pointers(items.size(), context_.memory);
-    const bool keyed = value.kind() == DIST_VALUE_DICT;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const Path here = keyed ? Path::item(path, value.key(i)) : Path::item(path, i);
-      DIST_TRY(add(*items[i], here, &reduced[i]));
-      pointers[i] = reduced[i].get();
-    }
-    return Value::create_like(*context_.memory, value, pointers, out);
+    return map_items(
+        *context_.memory, value, path,
+        [this](Value& item, const Path& here, ValueRef* made) { return add(item, here, made); }, out);
   }
 
   Status check_components(const Value& value, const Path& path) const noexcept {

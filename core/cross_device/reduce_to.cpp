@@ -9,6 +9,7 @@
 #include "core/cross_device/fold.hpp"
 #include "core/cross_device/host_calls.hpp"
 #include "core/cross_device/slices.hpp"
+#include "core/value/nest.hpp"
 #include "core/value/path.hpp"
 #include "core/value/variable.hpp"
 
@@ -40,16 +41,9 @@ class Reducer {
   std::size_t num_replicas() const noexcept { return static_cast<std::size_t>(context_.num_replicas); }
 
   Status add_items(Value& value, const Path& path, ValueRef* out) {
-    const auto items = value.items();
-    std::pmr::vector<ValueRef> reduced(items.size(), context_.memory);
-    std::pmr::vector<Value*> pointers(items.size(), context_.memory);
-    const bool keyed = value.kind() == DIST_VALUE_DICT;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const Path here = keyed ? Path::item(path, value.key(i)) : Path::item(path, i);
-      DIST_TRY(add(*items[i], here, &reduced[i]));
-      pointers[i] = reduced[i].get();
-    }
-    return Value::create_like(*context_.memory, value, pointers, out);
+    return map_items(
+        *context_.memory, value, path,
+        [this](Value& item, const Path& here, ValueRef* made) { return add(item, here, made); }, out);
   }
 
   // A fold over the components, which may be nests or composites.

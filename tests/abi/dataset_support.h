@@ -7,8 +7,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -83,6 +85,30 @@ static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, i
     }
     dist_value_release(batch);
   }
+}
+
+/* A host's allocator that refuses request number `countdown`. */
+typedef struct {
+  atomic_long live, countdown;
+  atomic_int refused;
+} counting;
+
+static inline void *counting_alloc(void *user_data, size_t size, size_t align) {
+  counting *c = user_data;
+  if (atomic_fetch_sub(&c->countdown, 1) == 0) {
+    atomic_store(&c->refused, 1);
+    return NULL;
+  }
+  void *memory = aligned_alloc(align, (size + align - 1) / align * align);
+  if (memory == NULL) return NULL;
+  atomic_fetch_add(&c->live, 1);
+  return memory;
+}
+
+static inline void counting_free(void *user_data, void *memory, size_t size, size_t align) {
+  (void)size, (void)align;
+  atomic_fetch_sub(&((counting *)user_data)->live, 1);
+  free(memory);
 }
 
 #endif

@@ -362,30 +362,6 @@ static void wrong_arguments_are_refused(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
-/* A host's allocator that refuses request number `countdown`. */
-typedef struct {
-  atomic_long live, countdown;
-  atomic_int refused;
-} counting;
-
-static void *counting_alloc(void *user_data, size_t size, size_t align) {
-  counting *c = user_data;
-  if (atomic_fetch_sub(&c->countdown, 1) == 0) {
-    atomic_store(&c->refused, 1);
-    return NULL;
-  }
-  void *memory = aligned_alloc(align, (size + align - 1) / align * align);
-  if (memory == NULL) return NULL;
-  atomic_fetch_add(&c->live, 1);
-  return memory;
-}
-
-static void counting_free(void *user_data, void *memory, size_t size, size_t align) {
-  (void)size, (void)align;
-  atomic_fetch_sub(&((counting *)user_data)->live, 1);
-  free(memory);
-}
-
 /* A shuffled pass over tensors and a pass over a source; the first failure ends it. */
 static dist_status two_passes(source *s) {
   static int64_t rows[9];

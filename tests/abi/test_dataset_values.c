@@ -221,30 +221,7 @@ static void structures_are_specified(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
-/* ---- A host's allocator that refuses request number `countdown` ---- */
-
-typedef struct {
-  atomic_long live, countdown;
-  atomic_int refused;
-} counting;
-
-static void *counting_alloc(void *user_data, size_t size, size_t align) {
-  counting *c = user_data;
-  if (atomic_fetch_sub(&c->countdown, 1) == 0) {
-    atomic_store(&c->refused, 1);
-    return NULL;
-  }
-  void *memory = aligned_alloc(align, (size + align - 1) / align * align);
-  if (memory == NULL) return NULL;
-  atomic_fetch_add(&c->live, 1);
-  return memory;
-}
-
-static void counting_free(void *user_data, void *memory, size_t size, size_t align) {
-  (void)size, (void)align;
-  atomic_fetch_sub(&((counting *)user_data)->live, 1);
-  free(memory);
-}
+/* ---- Without memory ---- */
 
 static dist_status make(const dist_input_context *context, dist_dataset **out, void *user_data) {
   (void)context;
