@@ -47,7 +47,8 @@ class TrainingLoop(unittest.TestCase):
     LINE = re.compile(r"epoch (\d+): loss (\d+\.\d{4}), accuracy (\d+\.\d)%")
 
     def epochs_on(self, replicas):
-        lines = output_of(str(replicas)).splitlines()
+        *lines, weights = output_of(str(replicas)).splitlines()
+        self.assertRegex(weights, r"^weights [0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{8}$")
         rows = [self.LINE.fullmatch(line) for line in lines]
         self.assertNotIn(None, rows, lines)
         self.assertEqual([int(row[1]) for row in rows], list(range(1, 9)))
@@ -59,6 +60,9 @@ class TrainingLoop(unittest.TestCase):
         self.assertEqual(losses, sorted(losses, reverse=True))
         self.assertGreater(losses[0], 2 * losses[-1])
         self.assertGreater(epochs[-1][1], 97)
+
+    def test_the_same_bits_in_every_run(self):
+        self.assertEqual(output_of("3"), output_of("3"))
 
     def test_replicas_change_only_the_rounding(self):
         alone = self.epochs_on(1)
