@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop that tf.distribute documents, in C. Run as `training_loop [REPLICAS]` (2): it learns on
-// which side of a line a point lies (squared hinge loss), and prints loss and accuracy after each epoch, which hardly
-// depend on the number of replicas, and at last the bits of what it learned. It computes with + - * alone, so that
-// the same program in another language learns the same bits (bindings/*/examples).
+// which side of a line a point lies (squared hinge loss), and prints loss and accuracy after each epoch,
+// which hardly depend on the number of replicas, and at last the bits of what it learned. It computes with +
+// - * alone, so that the same program in another language learns the same bits (bindings/*/examples).
 //
 //     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 //     with strategy.scope():
