@@ -343,7 +343,7 @@ void Exchange::run_strided(const Task& task, std::size_t first, std::size_t coun
   alignas(64) std::byte stage[kStageBytes];
   const std::size_t in_size = dtype_size(task.in_dtype);
   const std::size_t out_size = dtype_size(task.out_dtype);
-  const std::size_t each = task.num_src * in_size + task.num_dst * out_size;
+  const std::size_t each = std::max<std::size_t>(1, task.num_src * in_size + task.num_dst * out_size);
   // Buffers of one element hold it aligned, whatever their neighbours measure.
   const std::size_t most = std::max<std::size_t>(1, kStageBytes / each);
   while (count != 0) {

@@ -83,7 +83,7 @@ char* write_complex(const void* element, char* to, char* end) noexcept {
 
 void write_number(dist_dtype dtype, const void* element, char (&text)[kNumberRoom]) noexcept {
   char* const end = text + kNumberRoom - 1;
-  char* last = text;
+  char* last;
   switch (dtype) {
     case DIST_F16: last = write_half<f32_from_f16, f16_from_f32>(load<uint16_t>(element), text, end); break;
     case DIST_BF16:

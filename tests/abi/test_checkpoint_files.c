@@ -265,7 +265,7 @@ static void what_is_no_path_for_a_file(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static void arguments_are_checked(void **state) {
+static void arguments_of_saving_are_checked(void **state) {
   (void)state;
   const file_path path = path_of("arguments.safetensors");
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
@@ -274,7 +274,7 @@ static void arguments_are_checked(void **state) {
   dist_variable *bad = vector_variable(strategy, "\xff", DIST_F32, number, 1);
   dist_variable *metadata = vector_variable(strategy, "__metadata__", DIST_F32, number, 1);
   dist_variable *twice[] = {w, w}, *null[] = {w, NULL};
-  static const char *const names[] = {"first", "second"}, *const no_names[] = {"first", NULL};
+  static const char *const no_names[] = {"first", NULL};
   static const char *const keys[] = {"a", "a"}, *const own[] = {"libdist.x"}, *const no_text[] = {NULL};
   static const char *const not_utf8[] = {"\xc3"};
   const dist_checkpoint_options init = DIST_CHECKPOINT_OPTIONS_INIT;
@@ -308,7 +308,19 @@ static void arguments_are_checked(void **state) {
   assert_fails(dist_checkpoint_save(NULL, path.text, &w, 1, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
   assert_fails(dist_checkpoint_load(NULL, path.text, &w, 1, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
   assert_int_equal(access(path.text, F_OK), -1);
+  dist_variable_destroy(w);
+  dist_variable_destroy(bad);
+  dist_variable_destroy(metadata);
+  assert_ok(dist_strategy_destroy(strategy));
+}
 
+static void arguments_of_reading_are_checked(void **state) {
+  (void)state;
+  const file_path path = path_of("arguments.safetensors");
+  dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
+  const float number[1] = {1};
+  dist_variable *w = vector_variable(strategy, "w", DIST_F32, number, 1), *twice[] = {w, w};
+  static const char *const names[] = {"first", "second"};
   dist_checkpoint_options options = DIST_CHECKPOINT_OPTIONS_INIT;
   options.names = names;
   assert_ok(dist_checkpoint_save(strategy, path.text, twice, 2, &options)); /* one value under two names */
@@ -333,8 +345,6 @@ static void arguments_are_checked(void **state) {
   assert_string_equal(dist_checkpoint_metadata_key(NULL, 0), "");
   assert_null(dist_checkpoint_metadata(NULL, "k"));
   dist_variable_destroy(w);
-  dist_variable_destroy(bad);
-  dist_variable_destroy(metadata);
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -346,9 +356,10 @@ int main(int argc, char **argv) {
   if (argc != 2) return 2;
   library_file = argv[1];
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_the_library_wrote),     cmocka_unit_test(every_byte_is_as_the_format_says),
-      cmocka_unit_test(every_dtype_comes_back),     cmocka_unit_test(a_file_is_replaced_as_a_whole),
-      cmocka_unit_test(what_is_no_path_for_a_file), cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(what_the_library_wrote),           cmocka_unit_test(every_byte_is_as_the_format_says),
+      cmocka_unit_test(every_dtype_comes_back),           cmocka_unit_test(a_file_is_replaced_as_a_whole),
+      cmocka_unit_test(what_is_no_path_for_a_file),       cmocka_unit_test(arguments_of_saving_are_checked),
+      cmocka_unit_test(arguments_of_reading_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, leave_folder);
 }

@@ -43,7 +43,7 @@ static dist_status scale_and_add(const dist_update_place *place, dist_value *arg
   if (self->fail_with != DIST_OK && call == 1) return self->fail_with;
   self->replicas[call] = place->replica;
   const char *slash = strrchr(place->device, '/');
-  strcpy(self->devices[call], slash != NULL ? slash + 1 : "");
+  snprintf(self->devices[call], sizeof self->devices[call], "%s", slash != NULL ? slash + 1 : "");
   self->cross += dist_in_cross_replica_context();
   self->no_replica += dist_get_replica() == NULL;
   dist_value *scale = dist_value_get(kwargs, "scale");
