@@ -91,6 +91,7 @@ Json Replay::encode(dist_value* value) {
     case DIST_VALUE_TENSOR: {
       dist_tensor view;
       check(dist_value_tensor(value, &view));
+      const Looking looking;
       int32_t ours = 0;
       if (dist_variable_created_in_scope(state_->memory_of(*this), value, &ours) != DIST_OK)
         return encode(view);

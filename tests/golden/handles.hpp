@@ -98,6 +98,20 @@ using Variable = Handle<dist_variable, dist_variable_destroy>;
 using Dataset = Handle<dist_dataset, dist_dataset_destroy>;
 using Iterator = Handle<dist_iterator, dist_iterator_destroy>;
 
+// While one lives, what this thread calls are the harness's own questions and no part of the program: a
+// transcript leaves them out.
+class Looking {
+ public:
+  Looking() noexcept;
+  ~Looking();
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+  static bool now() noexcept;
+
+ private:
+  bool before_;
+};
+
 // ---- Functions of the user's program. They may throw Failed, which ends them as an exception does in
 // Python; the status
 // ---- and the text go through libdist as dist_fail()'s, and are thrown again on the other side.

@@ -143,7 +143,7 @@ Json Replay::array(std::vector<Json> items) {
   return json;
 }
 
-Json Replay::object(std::vector<std::pair<std::string, Json>> members) {
+Json Replay::object(std::vector<std::pair<std::string, Json>>&& members) {
   Json object(rapidjson::kObjectType);
   for (auto& [key, value] : members) object.AddMember(json(key), value, memory());
   return object;

@@ -144,7 +144,7 @@ class Replay {
   Json json(bool value) { return Json(value); }
   Json null() { return Json(); }
   Json array(std::vector<Json> items);
-  Json object(std::vector<std::pair<std::string, Json>> members);
+  Json object(std::vector<std::pair<std::string, Json>>&& members);
   // The memory of all JSON that is recorded.
   JsonMemory& memory();
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that a player can do, by their names.
+#pragma once
+
+#include <string_view>
+
+#include "line.hpp"
+
+namespace golden::transcript {
+
+class Player;
+using Perform = void (*)(Player& player, const Line& line);
+
+// nullptr: there is no such function.
+const Perform* find_call(std::string_view name) noexcept;
+
+}  // namespace golden::transcript

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transcript in memory, and as text (TRANSCRIPTS.md): lines that are calls, below them lines that are the
+// calls of their functions, and so on.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace golden::transcript {
+
+struct Field {
+  std::string key;
+  std::string value;  // a literal
+};
+using Fields = std::vector<Field>;
+
+// The field's literal; nullptr where there is none.
+const std::string* find(const Fields& fields, std::string_view key) noexcept;
+
+struct Line {
+  std::string name;
+  Fields given;
+  Fields answered;
+  Line* above = nullptr;
+  std::vector<std::unique_ptr<Line>> below;
+  std::size_t number = 0;  // in the file
+
+  Line* add(std::string of_name);
+};
+
+struct Case {
+  std::string area;
+  std::string id;
+  Line root;  // its lines of depth 0 are below this one
+};
+
+// ---- Text
+
+// Bytes that may stand for themselves do, others are %XX.
+std::string encode_text(std::string_view text);
+std::string decode_text(std::string_view text);
+
+// The literals in "(a b c)", and the words of a tree's one level: "(dict t:k (list x1))" has three.
+std::vector<std::string> items_of(std::string_view literal);
+
+std::string to_text(const Line& line, std::size_t depth);
+std::string to_text(const Case& one);
+std::string first_line();
+std::string last_line(std::size_t cases, std::size_t lines);
+// Lines from `line` down that have a depth.
+std::size_t count(const Line& line) noexcept;
+
+// Reads a whole transcript; throws Malformed, naming the line.
+std::vector<std::unique_ptr<Case>> parse(std::string_view text);
+
+}  // namespace golden::transcript

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parameters of dist.h's functions, and of the functions that it calls, are in a transcript: Give
+// writes the fields of what is given, Answer those of what comes back. By the parameter's type, and where
+// that does not tell, by its name in dist.h: recorder and player are made of this, with one line of text for
+// each function (functions.py).
+#pragma once
+
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "line.hpp"
+#include "literals.hpp"
+#include "structs.hpp"
+
+namespace golden::transcript {
+
+// The letter that begins an object's name; 0: no object.
+template <class T>
+constexpr char kLetter = 0;
+template <>
+inline constexpr char kLetter<dist_strategy> = 's';
+template <>
+inline constexpr char kLetter<dist_replica> = 'r';
+template <>
+inline constexpr char kLetter<dist_value> = 'v';
+template <>
+inline constexpr char kLetter<dist_variable> = 'x';
+template <>
+inline constexpr char kLetter<dist_dataset> = 'd';
+template <>
+inline constexpr char kLetter<dist_iterator> = 'i';
+template <>
+inline constexpr char kLetter<dist_cross_device> = 'c';
+template <class T>
+concept Object = kLetter<std::remove_const_t<T>>
+!= 0;
+
+inline std::string text_literal(const char* text) { return text == nullptr ? "-" : "t:" + encode_text(text); }
+
+template <class T, class Literal>
+std::string array_of(const T* items, std::size_t n, const Literal& literal) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < n; ++i) text.append(i == 0 ? "" : " ").append(literal(items[i]));
+  return text.append(")");
+}
+
+// Where fields go, and who names objects.
+struct Sink {
+  Fields& to;
+  Names& names;
+  std::size_t n = 0;        // the size of the call's arrays
+  bool has_arrays = false;  // "n" is a parameter
+  bool of_program = false;  // the program's function is called, not libdist's
+
+  void put(std::string key, std::string value) { to.push_back({std::move(key), std::move(value)}); }
+  void put(std::string_view key, const dist_value* value, bool fresh) {
+    put(std::string(key), names.comes('v', value, key, fresh));
+    put(std::string(key).append(".is"), tree_of(value, names));
+  }
+};
+
+class Give {
+ public:
+  explicit Give(Sink& sink) : sink_(sink) {}
+
+  template <std::integral T>
+  void operator()(std::string_view key, T number) {
+    if (key == "num_axes" || key == "size_bytes") return;  // the array's own size; the player's buffer
+    put(key, std::to_string(number));
+  }
+  void operator()(std::string_view key, const char* text) {
+    if (text != nullptr) put(key, text_literal(text));
+  }
+  template <Object T>
+  void operator()(std::string_view key, T* object) {
+    if (object == nullptr) return;
+    constexpr char kind = kLetter<std::remove_const_t<T>>;
+    if (!sink_.of_program) return put(key, sink_.names.known(kind, object));
+    if constexpr (kind == 'v') return sink_.put(key, object, false);
+    put(key, sink_.names.comes(kind, object, key, kind == 'r'));
+    if constexpr (kind == 'r') put("id", std::to_string(dist_replica_id(object)));
+  }
+  template <Object T>
+  void operator()(std::string_view key, T* const* objects) {
+    if (objects == nullptr) return;
+    put(key, array_of(objects, sink_.n, [&](T* object) {
+          return object == nullptr ? "-" : sink_.names.known(kLetter<T>, object);
+        }));
+  }
+  void operator()(std::string_view key, const char* const* texts) {
+    if (texts != nullptr) put(key, array_of(texts, sink_.n, text_literal));
+  }
+  void operator()(std::string_view key, const int32_t* numbers) {
+    if (numbers == nullptr) return;
+    put(key, array_of(numbers, sink_.n, [](int32_t number) { return std::to_string(number); }));
+  }
+  void operator()(std::string_view key, const dist_tensor* tensors) {
+    if (tensors == nullptr) return;
+    put(key, sink_.has_arrays ? array_of(tensors, sink_.n, literal_of) : literal_of(*tensors));
+  }
+  // A tensor to be written, or the copy that a function is to change.
+  void operator()(std::string_view key, dist_tensor* tensors) {
+    if (tensors == nullptr || key == "out_tensor") return;
+    if (key == "copy") return put(key, literal_of(*tensors));
+    put("out.shape", sink_.has_arrays ? array_of(tensors, sink_.n, shape_of) : shape_of(*tensors));
+  }
+  template <Struct S>
+  void operator()(std::string_view key, const S* all) {
+    if (all == nullptr) {
+      if (std::is_same_v<S, dist_destination>) put(key, "-");
+    } else if (key == "destinations") {
+      for (std::size_t i = 0; i < sink_.n; ++i) fields(std::string(key) + std::to_string(i), all[i]);
+    } else {
+      fields(sink_.of_program ? "" : key, *all);
+    }
+  }
+  template <class R, class... A>
+  void operator()(std::string_view key, R (*fn)(A...)) {
+    if (fn != nullptr && key == "fn") put(key, "1");
+  }
+  // What is written to, and what belongs to a function.
+  template <class T>
+  requires(!std::is_const_v<T> && !Object<T> && !std::is_function_v<T>) void operator()(std::string_view,
+                                                                                        T*) {}
+
+ private:
+  void put(std::string_view key, std::string value) { sink_.put(std::string(key), std::move(value)); }
+
+  template <class S>
+  void fields(std::string_view prefix, const S& all) {
+    const std::string before = prefix.empty() ? "" : std::string(prefix) + ".";
+    walk(const_cast<S&>(all), [&](const char* name, auto& field, const std::size_t* n = nullptr) {
+      field_of(before + name, field, n);
+    });
+  }
+
+  template <class F>
+  void field_of(const std::string& key, F& field, const std::size_t* n) {
+    using Pointed = std::remove_pointer_t<F>;
+    if (field == F{}) {
+      if (sink_.of_program) put(key, "0");
+    } else if constexpr (std::is_same_v<F, Unsupported>) {
+      throw std::logic_error(key + " cannot be written into a transcript");
+    } else if constexpr (std::is_integral_v<F>) {
+      put(key, std::to_string(field));
+    } else if constexpr (std::is_same_v<F, const char*>) {
+      put(key, text_literal(field));
+    } else if constexpr (std::is_function_v<Pointed>) {
+      put(key, "1");
+    } else if constexpr (std::is_same_v<F, const char* const*>) {
+      put(key, array_of(field, *n, text_literal));
+    } else if constexpr (std::is_same_v<F, const int64_t*>) {
+      put(key, array_of(field, *n, [](int64_t number) { return std::to_string(number); }));
+    } else if constexpr (std::is_same_v<F, dist_tensor*>) {
+      put(key, literal_of(*field));
+    } else {
+      put(key, sink_.names.known(kLetter<Pointed>, field));
+    }
+  }
+
+  Sink& sink_;
+};
+
+// "out_value" is "out", of the program's function "result".
+class Answer {
+ public:
+  // `fresh`: objects that come are new ones.
+  Answer(Sink& sink, bool fresh) : sink_(sink), fresh_(fresh) {}
+
+  template <Object T>
+  void operator()(std::string_view key, T** objects) {
+    if (key != "out_values") return object(sink_.of_program ? "result" : "out", *objects);
+    for (std::size_t i = 0; i < sink_.n; ++i) object("out" + std::to_string(i), objects[i]);
+  }
+  template <Object T>
+  void object(const std::string& key, T* object) {
+    constexpr char kind = kLetter<T>;
+    if (object == nullptr) return sink_.put(key, "-");
+    if (sink_.of_program) return sink_.put(key, sink_.names.known(kind, object));
+    if constexpr (kind == 'v') return sink_.put(key, object, false);
+    sink_.put(key, sink_.names.comes(kind, object, key, fresh_));
+  }
+  void operator()(std::string_view, const char** text) { sink_.put("out", text_literal(*text)); }
+  void operator()(std::string_view, char* text) { sink_.put("out", text_literal(text)); }
+  void operator()(std::string_view, int32_t* number) { sink_.put("out", std::to_string(*number)); }
+  void operator()(std::string_view key, int64_t* numbers) {
+    if (key != "out_sizes") return sink_.put("out", std::to_string(*numbers));
+    sink_.put("out", array_of(numbers, sink_.n, [](int64_t number) { return std::to_string(number); }));
+  }
+  void operator()(std::string_view key, dist_tensor* tensors) {
+    if (key == "copy") return sink_.put("copy", literal_of(*tensors));
+    sink_.put("out", sink_.has_arrays ? array_of(tensors, sink_.n, literal_of) : literal_of(*tensors));
+  }
+  void operator()(std::string_view, const dist_update_place* place) {
+    if (place->copy != nullptr) sink_.put("copy", literal_of(*place->copy));
+  }
+  template <Struct S>
+  requires(!std::is_const_v<S>) void operator()(std::string_view, S* all) {
+    walk(*all, [&](const char* name, auto& field) {
+      if constexpr (std::is_integral_v<std::remove_reference_t<decltype(field)>>)
+        sink_.put(std::string("out.") + name, std::to_string(field));
+    });
+  }
+  void operator()(std::string_view, const auto&) {}
+
+ private:
+  Sink& sink_;
+  bool fresh_;
+};
+
+}  // namespace golden::transcript

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the program that libdist calls, by their types: what lines they are, and their parameters'
+// names.
+#pragma once
+
+#include <dist/dist.h>
+
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "params.hpp"
+
+namespace golden::transcript {
+
+template <std::size_t N>
+struct Kind {
+  const char* name;
+  std::array<const char*, N> keys;
+};
+
+template <class Fn>
+inline constexpr int kKind = 0;  // not a function of the program
+template <>
+inline constexpr Kind<5> kKind<dist_values_fn>{"replica",
+                                               {"replica", "args", "kwargs", "out_result", "user_data"}};
+template <>
+inline constexpr Kind<4> kKind<dist_merge_fn>{"merge", {"strategy", "args", "out_result", "user_data"}};
+template <>
+inline constexpr Kind<3> kKind<dist_update_fn>{"update", {"copy", "args", "user_data"}};
+template <>
+inline constexpr Kind<5> kKind<dist_update_values_fn>{"update_values",
+                                                      {"place", "args", "kwargs", "out_result", "user_data"}};
+template <>
+inline constexpr Kind<3> kKind<dist_value_fn>{"value", {"context", "out_value", "user_data"}};
+template <>
+inline constexpr Kind<2> kKind<dist_initial_fn>{"initial", {"out_value", "user_data"}};
+template <>
+inline constexpr Kind<3> kKind<dist_source_fn>{"source", {"index", "out_element", "user_data"}};
+template <>
+inline constexpr Kind<5> kKind<dist_file_source_fn>{"file",
+                                                    {"file", "name", "index", "out_element", "user_data"}};
+template <>
+inline constexpr Kind<3> kKind<dist_dataset_fn>{"dataset", {"context", "out_dataset", "user_data"}};
+inline constexpr const char* kAccumulate = "accumulate";  // dist_reduce_fn
+
+template <class T>
+constexpr bool is_program = !std::is_same_v<const int, decltype(kKind<T>)>;
+// A table that libdist reads as it likes.
+template <class T>
+constexpr bool is_table = std::is_same_v<T, dist_source_fn> || std::is_same_v<T, dist_file_source_fn>;
+
+// fn(key, argument) for each.
+template <class Keys, class... A, class Fn>
+void each(const Keys& keys, std::tuple<A...>& all, Fn&& fn) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (fn(keys[I], std::get<I>(all)), ...); }
+  (std::index_sequence_for<A...>{});
+}
+
+// What dist_reduce_fn is given, as tensors.
+inline dist_tensor flat(const void* data, const int64_t* count, dist_dtype dtype) noexcept {
+  return {const_cast<void*>(data), dtype, 1, count, nullptr};
+}
+
+}  // namespace golden::transcript

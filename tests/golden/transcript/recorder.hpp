@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records a case: the wrappers (wraps.cpp) stand between the replays and libdist, and the Log is where their
+// calls go, each below the call of the function that it was made in, whichever thread that was on.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../handles.hpp"
+#include "literals.hpp"
+#include "program.hpp"
+
+namespace golden::transcript {
+
+class Log;
+
+// A function of the program's on its way through libdist.
+struct Function {
+  Log* log = nullptr;
+  Line* call = nullptr;
+  void (*fn)() = nullptr;
+  void* user_data = nullptr;
+  dist_release_fn release = nullptr;
+  // What a table has: by file (0) and index.
+  struct Element {
+    dist_status status = DIST_OK;
+    dist_value* value = nullptr;
+  };
+  std::map<std::pair<std::size_t, int64_t>, Element> table;
+};
+
+// The log of one case.
+class Log final : public Names {
+ public:
+  // From here to end() all calls, of all threads, are this log's.
+  Log(std::string area, std::string id);
+  ~Log() override;
+
+  // The log that a call on this thread belongs to; nullptr: none.
+  static Log* current() noexcept;
+
+  std::string known(char kind, const void* object) override;
+  std::string comes(char kind, const void* object, std::string_view key, bool fresh) override;
+
+  // A line below the function that this thread is in.
+  Line* call(std::string name);
+  // A line of a function, below the call it was given to.
+  Line* invocation(Line* of, const char* kind);
+  // This thread is in a function, until the Scope ends.
+  class Scope {
+   public:
+    explicit Scope(Line* function) noexcept;
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Line* before_;
+  };
+
+  Function* keep(Line* call, void (*fn)(), void* user_data);
+  template <class S>
+  S* keep(const S& options) {
+    const std::lock_guard lock(mutex_);
+    return &std::get<std::deque<S>>(options_).emplace_back(options);
+  }
+  // The object's name is another's from now on.
+  void forget(const void* object);
+  // Takes a line away again: what it says has been said.
+  void drop(Line* line);
+  // The elements of a tensor when it was last seen are these.
+  bool is_news(const dist_value* value, const std::string& literal);
+  // Something that cannot be recorded.
+  void fault(const std::string& what);
+
+  // Ends the case: the transcript, with its final names. Empty, and `out_fault` set, where it could not be
+  // recorded.
+  std::string end(std::string* out_fault, std::size_t* out_lines);
+
+ private:
+  std::string add(char kind, const void* object);
+  void see(const void* value);
+
+  std::mutex mutex_;
+  Case case_;
+  std::vector<char> kinds_;  // of objects, by number
+  std::map<const void*, std::size_t> numbers_;
+  std::map<const void*, std::string> seen_;
+  std::vector<dist_value*> retained_;
+  std::deque<Function> functions_;
+  std::tuple<std::deque<dist_cross_device_options>, std::deque<dist_variable_options>> options_;
+  std::string fault_;
+};
+
+}  // namespace golden::transcript

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of dist.h's structs, by name, for the recorder and the player: walk(all, fn) calls fn(name,
+// field), of an array fn(name, pointer, &size).
+#pragma once
+
+#include <dist/dist.h>
+
+#include <type_traits>
+
+namespace golden::transcript {
+
+template <class T>
+constexpr bool kIsStruct = false;
+template <class T>
+concept Struct = kIsStruct<std::remove_const_t<T>>;
+
+// Stands for a field that no transcript has; true where it is used.
+struct Unsupported {
+  bool used = false;
+  bool operator==(const Unsupported&) const = default;
+};
+inline Unsupported unless_null(const void* pointer) noexcept { return {pointer != nullptr}; }
+
+// An array is given with its size, an array that is no array of the struct's own size as a plain field.
+template <>
+inline constexpr bool kIsStruct<dist_communication_options> = true;
+template <class Fn>
+void walk(dist_communication_options& all, const Fn& fn) {
+  fn("implementation", all.implementation);
+  fn("bytes_per_pack", all.bytes_per_pack);
+  fn("timeout_ns", all.timeout_ns);
+  fn("has_timeout", all.has_timeout);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_cross_device_options> = true;
+template <class Fn>
+void walk(dist_cross_device_options& all, const Fn& fn) {
+  fn("kind", all.kind);
+  fn("num_packs", all.num_packs);
+  fn("reduce_to_device", all.reduce_to_device);
+  fn("accumulate", all.accumulate);
+  Unsupported rest{all.functions != nullptr || all.allocator.alloc != nullptr};
+  fn("functions", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_strategy_options> = true;
+template <class Fn>
+void walk(dist_strategy_options& all, const Fn& fn) {
+  fn("kind", all.kind);
+  fn("num_replicas", all.num_replicas);
+  fn("threads", all.threads);
+  fn("placement", all.placement);
+  fn("timeout_ns", all.timeout_ns);
+  if (all.num_devices != 0 || all.devices == nullptr) fn("devices", all.devices, &all.num_devices);
+  fn("parameter_device", all.parameter_device);
+  fn("cross_device", all.cross_device);
+  Unsupported rest{all.allocator.alloc != nullptr || all.log != nullptr || all.clock != nullptr ||
+                   all.communication != nullptr || all.functions != nullptr};
+  fn("functions", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_strategy_properties> = true;
+template <class Fn>
+void walk(dist_strategy_properties& all, const Fn& fn) {
+  fn("kind", all.kind);
+  fn("num_replicas", all.num_replicas);
+  fn("num_parameter_devices", all.num_parameter_devices);
+  fn("num_workers", all.num_workers);
+  fn("in_multi_worker_mode", all.in_multi_worker_mode);
+  fn("require_static_shapes", all.require_static_shapes);
+  fn("use_merge_call", all.use_merge_call);
+  fn("between_graph", all.between_graph);
+  fn("should_init", all.should_init);
+  fn("should_checkpoint", all.should_checkpoint);
+  fn("should_save_summary", all.should_save_summary);
+  fn("global_batch_size", all.global_batch_size);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_run_options> = true;
+template <class Fn>
+void walk(dist_run_options& all, const Fn& fn) {
+  fn("timeout_ns", all.timeout_ns);
+  fn("enable_dynamic_batch_size", all.enable_dynamic_batch_size);
+  fn("bucketizing_dynamic_shape", all.bucketizing_dynamic_shape);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_collective_options> = true;
+template <class Fn>
+void walk(dist_collective_options& all, const Fn& fn) {
+  fn("numerics", all.numerics);
+  fn("tag", all.tag);
+  fn("timeout_ns", all.timeout_ns);
+  fn("axis", all.axis);
+  fn("bytes_per_pack", all.bytes_per_pack);
+  fn("implementation", all.implementation);
+  Unsupported rest{all.group != nullptr || all.weights != nullptr || all.contributions != 0 ||
+                   all.reduce_fn != nullptr || all.splits != nullptr || all.planned != 0 ||
+                   all.out_work != nullptr};
+  fn("group", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_variable_options> = true;
+template <class Fn>
+void walk(dist_variable_options& all, const Fn& fn) {
+  fn("aggregation", all.aggregation);
+  fn("name", all.name);
+  fn("synchronization", all.synchronization);
+  fn("trainable", all.trainable);
+  fn("partitions", all.partitions);
+  fn("initial_fn", all.initial_fn);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_update_options> = true;
+template <class Fn>
+void walk(dist_update_options& all, const Fn& fn) {
+  fn("ungrouped", all.ungrouped);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_update_place> = true;
+template <class Fn>
+void walk(dist_update_place& all, const Fn& fn) {
+  fn("replica", all.replica);
+  fn("device", all.device);
+  fn("copy", all.copy);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_destination> = true;
+template <class Fn>
+void walk(dist_destination& all, const Fn& fn) {
+  fn("variable", all.variable);
+  fn("value", all.value);
+  fn("device", all.device);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_value_context> = true;
+template <class Fn>
+void walk(dist_value_context& all, const Fn& fn) {
+  fn("replica_id_in_sync_group", all.replica_id_in_sync_group);
+  fn("num_replicas_in_sync", all.num_replicas_in_sync);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_input_context> = true;
+template <class Fn>
+void walk(dist_input_context& all, const Fn& fn) {
+  fn("num_input_pipelines", all.num_input_pipelines);
+  fn("input_pipeline_id", all.input_pipeline_id);
+  fn("num_replicas_in_sync", all.num_replicas_in_sync);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_dataset_options> = true;
+template <class Fn>
+void walk(dist_dataset_options& all, const Fn& fn) {
+  fn("drop_remainder", all.drop_remainder);
+  fn("global_batch_size", all.global_batch_size);
+  fn("shuffle", all.shuffle);
+  fn("prefetch", all.prefetch);
+  fn("seed", all.seed);
+  fn("shard_policy", all.shard_policy);
+  fn("num_workers", all.num_workers);
+  fn("worker_index", all.worker_index);
+  fn("worker_batches", all.worker_batches);
+  fn("shard_hint", all.shard_hint);
+  fn("interleave", all.interleave);
+  fn("static_shapes", all.static_shapes);
+  fn("replication_mode", all.replication_mode);
+  fn("fetch_to_device", all.fetch_to_device);
+  fn("place_dataset_on_device", all.place_dataset_on_device);
+  fn("batch_sizes", all.batch_sizes, &all.num_batch_sizes);
+}
+
+}  // namespace golden::transcript

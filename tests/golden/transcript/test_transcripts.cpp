@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_transcripts FILE: plays a file of transcripts, and holds the player to what it must notice.
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "../json.hpp"
+#include "literals.hpp"
+#include "player.hpp"
+
+namespace golden::transcript {
+namespace {
+
+constexpr std::size_t kShown = 10;  // faults of an area
+
+using Cases = std::vector<std::unique_ptr<Case>>;
+
+struct Area {
+  std::string name;
+  std::vector<const Case*> cases;
+};
+
+void all_is_as_written(void** state) {
+  const Area& area = *static_cast<const Area*>(*state);
+  std::size_t wrong = 0;
+  for (const Case* one : area.cases) {
+    const std::vector<std::string> faults = Player(*one).play();
+    if (!faults.empty() && ++wrong <= kShown) print_error("%s\n", faults[0].c_str());
+  }
+  if (wrong != 0) fail_msg("%zu of %zu cases went another way", wrong, area.cases.size());
+}
+
+// ---- A small program that is right, and what may be wrong with it
+
+constexpr char kProgram[] =
+    "dist-transcripts\t1\n"
+    "case\texample\tMirroredStrategy2/sum\n"
+    "0\tstrategy_create\toptions.num_replicas=2\t->\tstatus=0\tout=s1\n"
+    "0\trun_values\tstrategy=s1\tfn=1\t->\tstatus=0\tout=v1\tout.is=(per_replica f32::00004040 "
+    "f32::00004040)\n"
+    "1\treplica\treplica=r1\tid=0\t->\tstatus=0\tresult=v2\n"
+    "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::0000803f\t->\tstatus=0\tout=v3\tout.is=f32::0000803f\n"
+    "2\tall_reduce_value\treplica=r1\top=1\tvalue=v3\t->\tstatus=0\tout=v2\tout.is=f32::00004040\n"
+    "1\treplica\treplica=r2\tid=1\t->\tstatus=0\tresult=v4\n"
+    "2\tvalue_create_tensor\tstrategy=s1\ttensor=f32::00000040\t->\tstatus=0\tout=v5\tout.is=f32::00000040\n"
+    "2\tall_reduce_value\treplica=r2\top=1\tvalue=v5\t->\tstatus=0\tout=v4\tout.is=f32::00004040\n"
+    "0\treduce\tstrategy=s1\top=9\tvalue=v1\t->\tstatus=3\terror=?\n"
+    "0\tstrategy_destroy\tstrategy=s1\t->\tstatus=0\n"
+    "end\t1\t10\n";
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  assert_true(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::vector<std::string> faults_of(const std::string& text) { return Player(*parse(text).at(0)).play(); }
+
+void the_program_is_right(void**) {
+  const std::vector<std::string> faults = faults_of(kProgram);
+  for (const std::string& fault : faults) print_error("%s\n", fault.c_str());
+  assert_true(faults.empty());
+}
+
+void a_wrong_answer_is_noticed(void**) {
+  const std::pair<const char*, const char*> damages[] = {
+      {"(per_replica f32::00004040", "(per_replica f32::00004041"},  // other bits
+      {"(per_replica f32::00004040", "(mirrored f32::00004040"},     // another kind
+      {"out=v2\tout.is=f32::00004040", "out=v2\tout.is=f32:1:00004040"},
+      {"out=v2", "out=v3"},  // another object
+      {"status=3\terror=?", "status=9\terror=?"},
+      {"error=?", "error=t:another%20text"},
+      {"status=3\terror=?", "status=0\tout=v6\tout.is=none"},
+      {"id=1", "id=2"},  // a replica that never comes
+      {"destroy\tstrategy=s1\t->\tstatus=0", "destroy\tstrategy=s1\t->\tstatus=9\terror=?"},
+      {"status=0\tout=s1", "status=0\tout=s1\tmore=1"}};
+  for (const auto& [from, to] : damages) {
+    if (faults_of(replaced(kProgram, from, to)).empty())
+      fail_msg("%s in the place of %s is not noticed", to, from);
+  }
+}
+
+void what_is_unknown_is_noticed(void**) {
+  assert_false(faults_of(replaced(kProgram, "0\treduce\t", "0\treduce_it\t")).empty());
+  assert_false(faults_of(replaced(kProgram, "value=v1", "value=v9")).empty());
+}
+
+void a_broken_file_is_refused(void**) {
+  const std::pair<const char*, const char*> damages[] = {{"transcripts\t1", "transcripts\t2"},
+                                                         {"end\t1\t10", "end\t1\t11"},
+                                                         {"end\t1\t10\n", ""},
+                                                         {"1\treplica", "2\treplica"},
+                                                         {"op=1", "op"},
+                                                         {"\t->\tstatus=0\tout=s1", ""}};
+  for (const auto& [from, to] : damages) {
+    bool refused = false;
+    try {
+      parse(replaced(kProgram, from, to));
+    } catch (const Malformed&) {
+      refused = true;
+    }
+    if (!refused) fail_msg("%s in the place of %s is not refused", to, from);
+  }
+}
+
+// Two NaNs are the same, whatever their bits.
+void nans_are_one(void**) {
+  const auto literal = [](std::vector<uint32_t> bits, dist_dtype dtype, int64_t size) {
+    return literal_of({bits.data(), dtype, 1, &size, nullptr});
+  };
+  assert_string_equal(literal({0xff800001, 0x7f800000}, DIST_F32, 2).c_str(), "f32:2:0000c07f0000807f");
+  assert_string_equal(literal({0x7f810001, 0xfc01fc00}, DIST_BF16, 4).c_str(), "bf16:4:0100c07f00fc01fc");
+  assert_string_equal(literal({0xfc01fc00}, DIST_F16, 2).c_str(), "f16:2:00fc007e");
+  assert_string_equal(literal({0xff800001, 0}, DIST_COMPLEX64, 1).c_str(), "c64:1:0000c07f00000000");
+  assert_string_equal(literal({1, 0x7ff00000}, DIST_F64, 1).c_str(), "f64:1:000000000000f87f");
+  const Elements read = tensor_of("i16:2,1:0100ff7f");
+  assert_int_equal(read.dtype, DIST_I16);
+  assert_true(read.shape == std::vector<int64_t>({2, 1}) && read.bytes[3] == std::byte{0x7f});
+}
+
+// What is read is what was written.
+void lines_are_as_they_were(void**) {
+  for (const char* text : {"", "a b\tc\n%", "\xc3\xa9(x)", "plain"}) {
+    assert_string_equal(decode_text(encode_text(text)).c_str(), text);
+  }
+  assert_true(items_of("(dict t:k (list x1 x2) f32::00)").size() == 4);
+  assert_true(items_of("()").empty());
+  const Cases cases = parse(kProgram);
+  assert_string_equal((first_line() + to_text(*cases[0]) + last_line(1, count(cases[0]->root))).c_str(),
+                      kProgram);
+}
+
+int run(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Cases cases = parse(text);
+  std::map<std::string, Area> areas;
+  for (const auto& one : cases) {
+    Area& area = areas[one->area];
+    area.name = one->area;
+    area.cases.push_back(one.get());
+  }
+  std::vector<CMUnitTest> tests = {cmocka_unit_test(nans_are_one),
+                                   cmocka_unit_test(lines_are_as_they_were),
+                                   cmocka_unit_test(a_broken_file_is_refused),
+                                   cmocka_unit_test(the_program_is_right),
+                                   cmocka_unit_test(a_wrong_answer_is_noticed),
+                                   cmocka_unit_test(what_is_unknown_is_noticed)};
+  for (auto& [name, area] : areas)
+    tests.push_back({area.name.c_str(), all_is_as_written, nullptr, nullptr, &area});
+  // What cmocka's macro does with an array of a size that is known when it is compiled.
+  return _cmocka_run_group_tests("golden transcripts", tests.data(), tests.size(), nullptr, nullptr);
+}
+
+}  // namespace
+}  // namespace golden::transcript
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: test_transcripts FILE\n", stderr);
+    return 2;
+  }
+  try {
+    return golden::transcript::run(argv[1]);
+  } catch (const golden::Malformed& error) {
+    std::fprintf(stderr, "test_transcripts: %s\n", error.what.c_str());
+    return 2;
+  }
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrappers: the linker sends every call of dist_NAME in this program to __wrap_dist_NAME (functions.py
+// writes its options), which calls libdist's own by __real_dist_NAME. Functions of the program go through a
+// trampoline.
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "recorder.hpp"
+
+namespace golden::transcript {
+namespace {
+
+// More than any program reads of a source without an end.
+constexpr int64_t kLongestTable = 400;
+
+// Where each replica is when one of them fails is the moment's.
+std::string error_literal() {
+  const std::string_view text = dist_last_error();
+  return text.find("has left its function") == text.npos ? text_literal(text.data()) : "?";
+}
+
+// ---- The program's functions, recorded
+
+template <class Fn, class... A>
+dist_status invoke(Function& function, std::tuple<A...> all) {
+  Log& log = *function.log;
+  Line* const line = log.invocation(function.call, kKind<Fn>.name);
+  const Log::Scope scope(line);
+  {
+    const Looking looking;
+    Sink given{line->given, log, 0, false, true};
+    each(kKind<Fn>.keys, all, Give(given));
+  }
+  std::get<sizeof...(A) - 1>(all) = function.user_data;
+  const dist_status status = std::apply(reinterpret_cast<Fn>(function.fn), all);
+  const Looking looking;
+  Sink answered{line->answered, log, 0, false, true};
+  answered.put("status", std::to_string(status));
+  if (status == DIST_OK) {
+    each(kKind<Fn>.keys, all, Answer(answered, false));
+  } else if (!is_table<Fn>) {
+    answered.put("error", error_literal());
+  }
+  return status;
+}
+
+template <class Fn>
+struct Trampoline;
+template <class... A>
+struct Trampoline<dist_status (*)(A...)> {
+  static dist_status call(A... arguments) {
+    std::tuple<A...> all{arguments...};
+    return invoke<dist_status (*)(A...)>(*static_cast<Function*>(std::get<sizeof...(A) - 1>(all)), all);
+  }
+};
+
+void accumulate(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data) {
+  Function& function = *static_cast<Function*>(user_data);
+  Line* const line = function.log->invocation(function.call, kAccumulate);
+  const auto size = static_cast<int64_t>(count);
+  line->given = {{"acc", literal_of(flat(acc, &size, dtype))}, {"in", literal_of(flat(in, &size, dtype))}};
+  reinterpret_cast<dist_reduce_fn>(function.fn)(acc, in, count, dtype, function.user_data);
+  line->answered = {{"acc", literal_of(flat(acc, &size, dtype))}};
+}
+
+// ---- Tables: read through at once, then asked
+
+dist_status element(const Function& function, std::size_t file, int64_t index, dist_value** out) {
+  const auto at = function.table.find({file, index});
+  if (at == function.table.end()) {
+    if (index >= kLongestTable) function.log->fault("a table is read further than it was recorded");
+    return DIST_OUT_OF_RANGE;
+  }
+  if (at->second.status == DIST_OK) *out = dist_value_retain(at->second.value);
+  return at->second.status;
+}
+
+dist_status source_element(int64_t index, dist_value** out, void* user_data) {
+  return element(*static_cast<Function*>(user_data), 0, index, out);
+}
+
+dist_status file_element(std::size_t file, const char*, int64_t index, dist_value** out, void* user_data) {
+  return element(*static_cast<Function*>(user_data), file, index, out);
+}
+
+// To the program its own user_data.
+void release(void* user_data) {
+  const Function& function = *static_cast<Function*>(user_data);
+  if (function.release != nullptr) function.release(function.user_data);
+}
+
+template <class Fn, class... First>
+void read_table(Function& function, std::size_t file, First... first) {
+  for (int64_t index = 0; index < kLongestTable; ++index) {
+    Function::Element one;
+    one.status = invoke<Fn>(function, std::tuple(first..., index, &one.value, static_cast<void*>(nullptr)));
+    function.table[{file, index}] = one;
+    if (one.status != DIST_OK) return;
+    dist_value_release(one.value);  // the log keeps it
+  }
+}
+
+// ---- Arguments on their way
+
+// Puts trampolines in the place of the functions among a call's arguments.
+class Adapt {
+ public:
+  template <class... A, std::size_t... I>
+  Adapt(Log& log, Line* line, std::tuple<A...>& all, std::index_sequence<I...>) : log_(log), line_(line) {
+    if constexpr (sizeof...(A) != 0) (adapt<I>(all), ...);
+  }
+
+ private:
+  template <std::size_t I, class... A>
+  void adapt(std::tuple<A...>& all) {
+    using Argument = std::tuple_element_t<I, std::tuple<A...>>;
+    if constexpr (is_program<Argument>) {
+      if (std::get<I>(all) == nullptr) return;
+      Function* const function =
+          log_.keep(line_, reinterpret_cast<void (*)()>(std::get<I>(all)), std::get<I + 1>(all));
+      std::get<I + 1>(all) = function;
+      if constexpr (std::is_same_v<Argument, dist_source_fn>) {
+        read_table<Argument>(*function, 0);
+        std::get<I>(all) = source_element;
+      } else if constexpr (std::is_same_v<Argument, dist_file_source_fn>) {
+        for (std::size_t file = 0; file < std::get<2>(all); ++file) {
+          read_table<Argument>(*function, file, file, std::get<1>(all)[file]);
+        }
+        std::get<I>(all) = file_element;
+      } else {
+        std::get<I>(all) = Trampoline<Argument>::call;
+      }
+      if constexpr (is_table<Argument>) {
+        function->release = std::get<I + 2>(all);
+        std::get<I + 2>(all) = release;
+      }
+    } else if constexpr (std::is_same_v<Argument, const dist_cross_device_options*>) {
+      options(std::get<I>(all), [&](dist_cross_device_options& own) {
+        if (own.accumulate == nullptr) return;
+        own.accumulate_user_data =
+            log_.keep(line_, reinterpret_cast<void (*)()>(own.accumulate), own.accumulate_user_data);
+        own.accumulate = accumulate;
+      });
+    } else if constexpr (std::is_same_v<Argument, const dist_variable_options*>) {
+      options(std::get<I>(all), [&](dist_variable_options& own) {
+        if (own.initial_fn == nullptr) return;
+        own.initial_user_data =
+            log_.keep(line_, reinterpret_cast<void (*)()>(own.initial_fn), own.initial_user_data);
+        own.initial_fn = Trampoline<dist_initial_fn>::call;
+      });
+    }
+  }
+
+  template <class S, class Fn>
+  void options(const S*& given, const Fn& change) {
+    if (given == nullptr) return;
+    S* const own = log_.keep(*given);
+    change(*own);
+    given = own;
+  }
+
+  Log& log_;
+  Line* line_;
+};
+
+// ---- Calls, recorded
+
+template <class... A, std::size_t N>
+Sink sink_of(Fields& to, Log& log, const std::array<const char*, N>& keys, std::tuple<A...>& all) {
+  Sink sink{to, log};
+  each(keys, all, [&]<class T>(std::string_view key, T argument) {
+    if constexpr (std::is_same_v<T, std::size_t>) {
+      if (key == "n" || key == "num_axes") sink.n = argument;
+      sink.has_arrays = sink.has_arrays || key == "n";
+    }
+  });
+  return sink;
+}
+
+// What a call without a status answers.
+template <class R>
+void put_returned(Sink& sink, R returned, bool is_item) {
+  if constexpr (std::is_integral_v<R>) {
+    sink.put("out", std::to_string(returned));
+  } else if constexpr (std::is_same_v<R, const char*>) {
+    sink.put("out", text_literal(returned));
+  } else {
+    using T = std::remove_pointer_t<R>;
+    sink.put("out", returned == nullptr ? "-" : sink.names.comes(kLetter<T>, returned, "out", false));
+    // Which tree an item is its list's says.
+    if constexpr (kLetter<T> == 'v') {
+      if (returned != nullptr && !is_item) sink.put("out.is", tree_of(returned, sink.names));
+    }
+  }
+}
+
+// What a replica says of itself, it says each time.
+bool is_repeated(const Line& line) {
+  if (line.name != "replica_id" && line.name != "replica_num_replicas" && line.name != "replica_strategy")
+    return false;
+  const std::string text = to_text(line, 0);
+  return std::any_of(line.above->below.begin(), line.above->below.end(), [&](const auto& one) {
+    return one.get() != &line && one->name == line.name && to_text(*one, 0) == text;
+  });
+}
+
+// A tensor that has been described already is no news.
+template <class... A>
+void drop_unless_news(Log& log, Line* line, const std::tuple<A...>& all) {
+  if constexpr (std::is_same_v<std::tuple<A...>, std::tuple<const dist_value*, dist_tensor*>>) {
+    if (!log.is_news(std::get<0>(all), literal_of(*std::get<1>(all)))) log.drop(line);
+  }
+}
+
+template <bool kHasStatus, class R, class... A>
+R record(std::string_view name, R (*real)(A...), const std::array<const char*, sizeof...(A)>& keys,
+         std::tuple<A...> all) {
+  Log* const log = Log::current();
+  if (log == nullptr) return std::apply(real, all);
+  Line* const line = log->call(std::string(name));
+  {
+    const Looking looking;
+    Sink given = sink_of(line->given, *log, keys, all);
+    each(keys, all, Give(given));
+  }
+  if constexpr (std::is_void_v<R>) {
+    log->forget(std::get<0>(all));  // all of them end an object
+    return std::apply(real, all);
+  } else {
+    Adapt(*log, line, all, std::index_sequence_for<A...>{});
+    const R returned = std::apply(real, all);
+    const Looking looking;
+    Sink answered = sink_of(line->answered, *log, keys, all);
+    if constexpr (!kHasStatus) {
+      put_returned(answered, returned, name.starts_with("value_"));
+      if (is_repeated(*line)) log->drop(line);
+    } else {
+      answered.put("status", std::to_string(returned));
+      if (returned == DIST_OK) {
+        each(keys, all, Answer(answered, name.find("_create") != name.npos));
+        drop_unless_news(*log, line, all);
+      } else {
+        answered.put("error", error_literal());
+      }
+    }
+    return returned;
+  }
+}
+
+}  // namespace
+}  // namespace golden::transcript
+
+// NOLINTBEGIN(bugprone-reserved-identifier): names that the linker makes
+#define FUNCTION(returns, name, parameters, arguments, ...)                                     \
+  extern "C" returns __real_##name parameters;                                                  \
+  extern "C" returns __wrap_##name parameters {                                                 \
+    return golden::transcript::record<std::string_view(#returns) == "dist_status">(             \
+        std::string_view(#name).substr(5), __real_##name, {__VA_ARGS__}, std::tuple arguments); \
+  }
+#include "functions.inc"
+// NOLINTEND(bugprone-reserved-identifier)
