@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.i: libdist for other languages, in one SWIG interface. It takes constants and options from the C
- * header as they are, and gives each object a thin class; dist_LANGUAGE.i adds how a status, a buffer and an
- * exception look there. What users see is written by hand above it (go/, java/).
+ * dist.i: libdist for other languages, in one SWIG interface. It reads the C header as it is: every function of
+ * dist.h is there under its own name, with the arguments of C. dist_LANGUAGE.i says how each kind of argument
+ * looks in that language; what users see is written by hand above it (go/, java/, python/).
+ *
+ *     1  The header's vocabulary               4  Calls back into the language
+ *     2  Tensors, texts                        5  Options: structs that keep what they point to
+ *     3  How arguments look in the language    6  The header
+ *                                              7  What the header has in another form
+ *
+ * How arguments cross, in every language (dist_LANGUAGE.i has a typemap for each):
+ *
+ *     handles (dist_strategy *, ...)   one 64-bit integer, 0 for NULL; so are results that are handles
+ *     out_ handles and numbers         an array of one, or a result, as is usual in the language
+ *     a dist_status that is returned   nothing, or the language's error, made in the same native call
+ *     const char *                     a text, UTF-8
+ *     tensors                          64-bit integers: see dist_swig::Tensors; the count n is still told, as in C
+ *     lists of handles and numbers     arrays; the count n is still told, as in C
+ *     a function and its user_data     one 64-bit integer, the token: Callbacks gets it with every call
+ *     options, and structs that are    objects with a setter and a getter for each field
+ *     filled
  */
 #if defined(SWIGJAVA)
 %module(directors="1", jniclassname="DistJNI") DistModule
+#elif defined(SWIGPYTHON)
+%module(directors="1", threads="1") _cdist
 #else
 %module(directors="1") cdist
 #endif
@@ -14,48 +33,24 @@
 #include <dist/dist.h>
 
 #include <cstring>
+#include <deque>
 #include <string>
+#include <vector>
 %}
 %include <stdint.i>
 
-/* ---- 1. The header: constants and options --------------------------------------------------------------
- * Everything else in it is hidden; section 4 offers functions again, as methods. */
-%rename("$ignore", regextarget=1) "^dist_";
-%rename(Strategy) dist_strategy;
-%rename(Replica) dist_replica;
-%rename(StrategyOptions) dist_strategy_options;
-%ignore dist_strategy_options::struct_size;
-%ignore dist_strategy_options::reserved;
-%ignore dist_strategy_options::allocator;
-%ignore dist_strategy_options::log;
-%ignore dist_strategy_options::log_user_data;
-%ignore dist_strategy_options::clock;
-%ignore dist_strategy_options::clock_user_data;
-%ignore dist_strategy_options::devices;
-%ignore dist_strategy_options::num_devices;
-%ignore dist_strategy_options::parameter_device;
-%ignore dist_strategy_options::communication;
-%ignore dist_strategy_options::cross_device;
-%ignore dist_strategy_options::functions;
-%ignore dist_strategy_options::functions_user_data;
-%rename("$ignore", regextarget=1) "^DIST_.*_INIT$";
-%ignore DIST_API;
-%ignore DIST_NODISCARD;
-
-%nodefaultctor dist_strategy;
-%nodefaultdtor dist_strategy;
-%nodefaultctor dist_replica;
-%nodefaultdtor dist_replica;
-%nodefaultctor dist_strategy_options;
-
+/* ---- 1. The header's vocabulary --------------------------------------------------------------------------- */
 #if defined(SWIGJAVA)
 %javaconst(1);
 #endif
+%ignore DIST_API;
+%ignore DIST_NODISCARD;
+%rename("$ignore", regextarget=1) "^DIST_.*_INIT$";
+%ignore dist_tensor;    /* section 3 */
+%ignore dist_block;     /* Callbacks::apply() */
+%ignore dist_allocator; /* memory is libdist's own: a collected language can hand out none from any thread */
 %include <dist/types.h>
-%include <dist/dist.h>
 
-/* ---- 2. How a status and a buffer cross, language by language -------------------------------------------
- * After the header, so that only the methods below are changed by it. */
 %{
 /* This thread's latest error in one piece: the fields of dist_error_info in their order as text, each ended
    by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
@@ -76,108 +71,231 @@ static std::string dist_swig_error(dist_status status) {
   return record;
 }
 %}
-#if defined(SWIGGO)
-%include "dist_go.i"
-#elif defined(SWIGJAVA)
-%include "dist_java.i"
-#endif
 
-/* ---- 3. The callback, and boxes for out parameters ------------------------------------------------------ */
-%feature("director") ReplicaBody;
-%ignore StrategyBox::value;
-%ignore ReplicaBox::value;
-%inline %{
-/** A replica function: subclass it and override call(), which runs on every replica's thread. It returns
-    DIST_OK or what fail() gave; nothing may unwind out of it. */
-struct ReplicaBody {
-  virtual ~ReplicaBody() {}
-  virtual int32_t call(dist_replica *replica) = 0;
-};
-
-/** Takes what a create function gives. */
-struct StrategyBox {
-  StrategyBox() : value(0) {}
-  dist_strategy *get() { return value; }
-  dist_strategy *value;
-};
-struct ReplicaBox {
-  ReplicaBox() : value(0) {}
-  dist_replica *get() { return value; }
-  dist_replica *value;
-};
-
-/** For a body that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
-static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
-
-/** For a body that ends with what libdist told it: that report stays this thread's latest error, fields and
-    all, unless it was told to another thread. Returns `status`. */
-static int32_t failAsTold(int32_t status, const char *text) {
-  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
-}
-
-static const char *statusName(int32_t status) { return dist_status_name(status); }
-static int32_t version() { return dist_version(); }
-%}
-
-/* ---- 4. The objects -------------------------------------------------------------------------------------
- * A method without a body calls dist_<object>_<method> itself. Never give a body to a method whose
- * dist_<object>_<method> is in the header: SWIG would make it a C++ overload that calls itself for ever. */
+/* ---- 2. Tensors, texts ------------------------------------------------------------------------------------ */
 %{
-static dist_status dist_swig_call(dist_replica *replica, void *user_data) {
-  return static_cast<ReplicaBody *>(user_data)->call(replica);
+namespace dist_swig {
+
+static int64_t number(const void *pointer) { return (int64_t)(intptr_t)pointer; }
+static void *pointer(int64_t number) { return (void *)(intptr_t)number; }
+
+/* Tensors as numbers, one after another: address, dtype, ndim, 1 where strides follow (else 0), shape[ndim],
+   strides[ndim]. No numbers are NULL. The views point into the numbers, which the caller keeps. */
+class Tensors {
+ public:
+  Tensors() : data_(nullptr), size_(0) {}
+  Tensors(const Tensors &) = delete;
+  Tensors &operator=(const Tensors &) = delete;
+
+  /* The tensors; of numbers that are not of that form one that libdist refuses. */
+  dist_tensor *unpack(const int64_t *numbers, size_t count) {
+    for (size_t at = 0; at < count;) {
+      if (count - at < 4) return refused();
+      const int64_t ndim = numbers[at + 2], strided = numbers[at + 3];
+      if (ndim < 0 || ndim > DIST_MAX_NDIM) return refused();
+      const int64_t sizes = strided ? 2 * ndim : ndim;
+      if ((int64_t)(count - at - 4) < sizes) return refused();
+      const int64_t *const shape = numbers + at + 4;
+      const dist_tensor view = {pointer(numbers[at]), (dist_dtype)numbers[at + 1], (int32_t)ndim,
+                                ndim ? shape : nullptr, strided ? shape + ndim : nullptr};
+      add(view);
+      at += 4 + (size_t)sizes;
+    }
+    return data_;
+  }
+
+ private:
+  dist_tensor *refused() {
+    const dist_tensor no_dtype = {nullptr, 0, 0, nullptr, nullptr};
+    few_[0] = no_dtype;
+    return few_;
+  }
+  void add(const dist_tensor &view) {
+    if (size_ < kFew) {
+      few_[size_++] = view;
+      data_ = few_;
+      return;
+    }
+    if (size_ == kFew) many_.assign(few_, few_ + kFew);
+    many_.push_back(view);
+    data_ = many_.data();
+    size_++;
+  }
+
+  enum { kFew = 4 };
+  dist_tensor few_[kFew];
+  std::vector<dist_tensor> many_;
+  dist_tensor *data_;
+  size_t size_;
+};
+
+/* The other way round: room for one tensor's numbers. */
+enum { kTensorNumbers = 4 + 2 * DIST_MAX_NDIM };
+static void pack(const dist_tensor &tensor, int64_t (&numbers)[kTensorNumbers]) {
+  numbers[0] = number(tensor.data);
+  numbers[1] = tensor.dtype;
+  numbers[2] = tensor.ndim;
+  numbers[3] = tensor.strides != nullptr;
+  for (int32_t d = 0; d < tensor.ndim; d++) {
+    numbers[4 + d] = tensor.shape[d];
+    if (tensor.strides) numbers[4 + tensor.ndim + d] = tensor.strides[d];
+  }
 }
 
-static dist_collective_options dist_swig_options(const char *tag, int64_t timeout_ns) {
+static dist_collective_options quick_options(const char *tag, int64_t timeout_ns) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag && *tag ? tag : nullptr;
   options.timeout_ns = timeout_ns;
   return options;
 }
+
+}  // namespace dist_swig
 %}
-%extend dist_strategy_options {
-  dist_strategy_options() {
-    dist_strategy_options *options = new dist_strategy_options;
-    dist_strategy_options_init(options, sizeof *options);
-    return options;
+
+/* ---- 3. How arguments look in the language ------------------------------------------------------------------ */
+#if defined(SWIGGO)
+%include "dist_go.i"
+#elif defined(SWIGJAVA)
+%include "dist_java.i"
+#elif defined(SWIGPYTHON)
+%include "dist_python.i"
+#endif
+
+/* ---- 4. Calls back into the language ------------------------------------------------------------------------ */
+%include "dist_callbacks.i"
+
+/* ---- 5. Options: structs that keep what they point to -------------------------------------------------------- */
+%include "dist_options.i"
+
+/* ---- 6. The header ------------------------------------------------------------------------------------------------ */
+%ignore dist_last_error;      /* the error crosses with the status that it belongs to */
+%ignore dist_last_error_info;
+%ignore dist_error_info;
+%ignore dist_value_context;   /* Callbacks::value() */
+%ignore dist_update_place;    /* Callbacks::update_values() */
+%ignore dist_cross_device_functions; /* dist_cross_device_options.set_functions() */
+%ignore dist_cross_device_functions_init;
+%ignore dist_strategy_functions; /* dist_strategy_options.set_functions() */
+%ignore dist_strategy_functions_init;
+%ignore dist_destination; /* Destinations */
+%ignore dist_straggler;   /* Stragglers */
+%ignore dist_stragglers;
+%ignore dist_explain;     /* Text */
+%ignore dist_dataset_explain;
+%ignore dist_value_describe;
+%ignore dist_variable_describe;
+%ignore dist_write_trace;
+%ignore dist_write_metrics;
+%include <dist/dist.h>
+
+/* ---- 7. What the header has in another form ------------------------------------------------------------------------ */
+%{
+namespace dist_swig {
+
+static void append(const char *text, size_t size_bytes, void *out) {
+  static_cast<std::string *>(out)->append(text, size_bytes);
+}
+
+}  // namespace dist_swig
+%}
+%inline %{
+/** For a function that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
+static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
+
+/** For a function that ends with what libdist told it: that report stays this thread's latest error, fields and
+    all, unless it was told to another thread. Returns `status`. */
+static int32_t fail_as_told(int32_t status, const char *text) {
+  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+}
+
+/** Gathers what functions with a dist_text_fn write. */
+class Text {
+ public:
+  const char *text() const { return text_.c_str(); }
+  dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
+  dist_status explain_dataset(dist_dataset *dataset) {
+    return dist_dataset_explain(dataset, dist_swig::append, &text_);
   }
+  dist_status describe_value(const dist_value *value) {
+    return dist_value_describe(value, dist_swig::append, &text_);
+  }
+  dist_status describe_variable(const dist_variable *variable) {
+    return dist_variable_describe(variable, dist_swig::append, &text_);
+  }
+  dist_status write_trace(dist_strategy *strategy) {
+    return dist_write_trace(strategy, dist_swig::append, &text_);
+  }
+  dist_status write_metrics(dist_strategy *strategy, const char *name) {
+    return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+  }
+
+ private:
+  std::string text_;
 };
 
-struct dist_strategy {
-  %extend {
-    static dist_status make(const dist_strategy_options *options, StrategyBox *out) {
-      return dist_strategy_create(options, &out->value);
-    }
-    dist_status destroy();
-    int32_t num_replicas();
-    dist_status cancel();
-    dist_status run(ReplicaBody *body) { return dist_run($self, dist_swig_call, body); }
-    dist_status enter(int32_t replica_id, ReplicaBox *out) {
-      return dist_replica_enter($self, replica_id, &out->value);
-    }
+/** The rows of dist_stragglers(). */
+class Stragglers {
+ public:
+  dist_status read(dist_strategy *strategy) {
+    size_t n = 0;
+    dist_status status = dist_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
+    if (status != DIST_OK) return status;
+    rows_.resize(n);
+    status = dist_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
+    if (status == DIST_OK && n < rows_.size()) rows_.resize(n);
+    return status;
   }
+  int64_t size() const { return (int64_t)rows_.size(); }
+  int32_t collective(int64_t row) const { return rows_.at((size_t)row).collective; }
+  int32_t group(int64_t row) const { return rows_.at((size_t)row).group; }
+  int32_t replica(int64_t row) const { return rows_.at((size_t)row).replica; }
+  int64_t meetings(int64_t row) const { return rows_.at((size_t)row).meetings; }
+  int64_t times_last(int64_t row) const { return rows_.at((size_t)row).times_last; }
+  int64_t mean_late_ns(int64_t row) const { return rows_.at((size_t)row).mean_late_ns; }
+  int64_t max_late_ns(int64_t row) const { return rows_.at((size_t)row).max_late_ns; }
+  const char *tag(int64_t row) const { return rows_.at((size_t)row).tag; }
+
+ private:
+  std::vector<dist_straggler> rows_;
 };
 
-/* `data` is one row-major dimension of `count` elements, in place. */
-struct dist_replica {
-  %extend {
-    int32_t id();
-    int32_t num_replicas();
-    dist_status leave(int32_t status);
-    dist_status all_reduce(int32_t op, int32_t dtype, void *data, int64_t count, const char *tag,
-                           int64_t timeout_ns) {
-      dist_tensor tensor = {data, dtype, 1, &count, nullptr};
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_all_reduce($self, op, &tensor, &tensor, 1, &options);
-    }
-    dist_status broadcast(int32_t root, int32_t dtype, void *data, int64_t count, const char *tag,
-                          int64_t timeout_ns) {
-      dist_tensor tensor = {data, dtype, 1, &count, nullptr};
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_broadcast($self, root, &tensor, &tensor, 1, &options);
-    }
-    dist_status barrier(const char *tag, int64_t timeout_ns) {
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_barrier($self, &options);
-    }
+/** Tensor `index` behind an address that Callbacks was given, as numbers (section 2). */
+static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {
+  *out_tensor = static_cast<const dist_tensor *>(dist_swig::pointer(tensors))[index];
+}
+
+/** A list of dist_destination; each names one of the three. */
+class Destinations {
+ public:
+  void add(dist_variable *variable, dist_value *value, const char *device) {
+    devices_.push_back(device ? device : "");
+    const dist_destination destination = {variable, value, device ? devices_.back().c_str() : nullptr};
+    all_.push_back(destination);
   }
+  /* 0 where there are none */
+  const dist_destination *get() const { return all_.empty() ? nullptr : all_.data(); }
+
+ private:
+  std::deque<std::string> devices_;
+  std::vector<dist_destination> all_;
 };
+
+/* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and
+   of the options the two that are common. `tag` "" is none. */
+static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t dtype, void *data, int64_t count,
+                                    const char *tag, int64_t timeout_ns) {
+  dist_tensor tensor = {data, dtype, 1, &count, nullptr};
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options);
+}
+static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
+                                   const char *tag, int64_t timeout_ns) {
+  dist_tensor tensor = {data, dtype, 1, &count, nullptr};
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
+}
+static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_barrier(replica, &options);
+}
+%}

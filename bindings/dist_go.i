@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist_go.i: what is Go's own. A method that returns a status returns an `error`, made in the same native
- * call; memory comes as a []byte, without a copy and for the time of the call.
+ * dist_go.i: how arguments look in Go. Handles are int64, arrays are slices, out parameters are pointers and
+ * slices that the caller made. A function that returns a status returns an `error`, made in the same native call.
+ * Memory of Go's is passed without a copy, for the time of the call.
  */
 %insert(cgo_comment) %{
 #cgo pkg-config: dist
 %}
 
+/* ---- Statuses ------------------------------------------------------------------------------------------------- */
 %insert(go_wrapper) %{
 // StatusError is a status that is not OK: the record of dist_swig_error() in dist.i.
 type StatusError struct{ Record string }
@@ -29,14 +31,131 @@ func (e *StatusError) Error() string { return e.Record }
 		$result = &StatusError{swigCopyString($1)}
 	}
 %}
+%typemap(gotype) dist_status status "int"
+%typemap(imtype) dist_status status "int"
+%typemap(in) dist_status status %{ $1 = (dist_status)$input; %}
 
+/* ---- Handles and tokens ------------------------------------------------------------------------------------------ */
+%define %dist_handle(TYPE)
+%typemap(gotype) TYPE * "int64"
+%typemap(imtype) TYPE * "int64"
+%typemap(in) TYPE * %{ $1 = ($1_ltype)dist_swig::pointer($input); %}
+%typemap(out) TYPE * %{ $result = dist_swig::number($1); %}
+/* a list of them; out_values is one that is written */
+%typemap(gotype) TYPE *const * "[]int64"
+%typemap(in) TYPE *const * %{ $1 = ($1_ltype)$input.array; %}
+%typemap(gotype) TYPE ** "*int64"
+%typemap(in) TYPE ** %{ $1 = ($1_ltype)$input; %}
+%enddef
+%dist_handle(dist_strategy)
+%dist_handle(dist_replica)
+%dist_handle(dist_group)
+%dist_handle(dist_work)
+%dist_handle(dist_value)
+%dist_handle(dist_variable)
+%dist_handle(dist_dataset)
+%dist_handle(dist_iterator)
+%dist_handle(dist_cross_device)
+%dist_handle(dist_cluster_resolver)
+%dist_handle(dist_metric)
+%dist_handle(dist_checkpoint)
+%dist_handle(struct DLManagedTensor)
+%apply dist_value *const * { dist_value **out_values };
+%apply dist_value * { void * }; /* dist_value_object(): a token */
+
+%define %dist_token(PATTERN, CODE...)
+%typemap(gotype) PATTERN "int64"
+%typemap(imtype) PATTERN "int64"
+%typemap(in) PATTERN { const int64_t token = $input; CODE }
+%enddef
+
+/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+%define %dist_numbers(TYPE, GO)
+%typemap(gotype) const TYPE * "[]GO"
+%typemap(in) const TYPE * %{ $1 = ($1_ltype)$input.array; %}
+%typemap(gotype) TYPE * "*GO"
+%typemap(in) TYPE * %{ $1 = ($1_ltype)$input; %}
+%enddef
+%dist_numbers(int32_t, int32)
+%dist_numbers(int64_t, int64)
+%dist_numbers(double, float64)
+%typemap(gotype) size_t * "*uint64"
+%typemap(in) size_t * %{ $1 = ($1_ltype)$input; %}
+%apply int32_t * { dist_reduce_op *out_op };
+%apply const int64_t * { int64_t *out_sizes, const long long * };
+
+/* ---- Tensors and memory --------------------------------------------------------------------------------------------- */
+%typemap(gotype) dist_tensor * "[]int64"
+%typemap(in) dist_tensor * (dist_swig::Tensors tensors) %{
+  $1 = tensors.unpack((const int64_t *)$input.array, (size_t)$input.len);
+%}
+/* one that is written: room for dist_swig::kTensorNumbers */
+%typemap(gotype) (dist_tensor *out_tensor), (dist_tensor *out_spec) "[]int64"
+%typemap(in) dist_tensor *out_tensor (dist_tensor view), dist_tensor *out_spec (dist_tensor view) %{
+  view = dist_tensor();
+  $1 = &view;
+%}
+%typemap(argout) dist_tensor *out_tensor, dist_tensor *out_spec %{
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {0};
+    dist_swig::pack(view$argnum, numbers);
+    std::memcpy($input.array, numbers, sizeof numbers);
+  }
+%}
 %typemap(gotype) void *data "[]byte"
+%typemap(imtype) void *data "[]byte"
 %typemap(in) void *data %{ $1 = $input.array; %}
 
-/* Text in: short ones without malloc. */
-%typemap(in) const char *UTF8 (std::string text) %{
+/* ---- Texts ------------------------------------------------------------------------------------------------------------ */
+/* In: short ones without malloc. */
+%typemap(in) const char * (std::string text) %{
   text.assign($input.p, (size_t)$input.n);
   $1 = &text[0];
 %}
-%typemap(freearg) const char *UTF8 ""
-%apply const char *UTF8 { const char *tag, const char *text };
+%typemap(freearg) const char * ""
+/* A destination's device: none is NULL. */
+%typemap(in) const char *device (std::string text) %{
+  text.assign($input.p, (size_t)$input.n);
+  $1 = text.empty() ? nullptr : &text[0];
+%}
+/* Lists: as one text, in which each has its NUL, for Go's pointers must not lead to Go's pointers. */
+%insert(go_wrapper) %{
+func swigTexts(texts []string) string {
+	var all []byte
+	for _, text := range texts {
+		for i := 0; i < len(text) && text[i] != 0; i++ {
+			all = append(all, text[i])
+		}
+		all = append(all, 0)
+	}
+	return string(all)
+}
+%}
+%typemap(gotype) const char *const * "[]string"
+%typemap(imtype) const char *const * "string"
+%typemap(goin) const char *const * %{
+	$result = swigTexts($input)
+%}
+%typemap(in) const char *const * (std::string texts, std::vector<const char *> pointers) %{
+  texts.assign($input.p, (size_t)$input.n);
+  for (size_t at = 0; at < texts.size(); at += std::strlen(&texts[at]) + 1) pointers.push_back(&texts[at]);
+  $1 = ($1_ltype)(pointers.empty() ? nullptr : pointers.data());
+%}
+%typemap(freearg) const char *const * ""
+/* Out: one that a library's object owns, and one that is written into bytes. */
+%typemap(gotype) const char ** "*string"
+%typemap(in) const char ** (char *text) %{
+  text = nullptr;
+  $1 = ($1_ltype)&text;
+%}
+%typemap(argout) const char ** %{
+  if (text$argnum) *$input = Swig_AllocateString(text$argnum, std::strlen(text$argnum));
+%}
+%typemap(goargout) const char ** %{
+	if *$input != "" {
+		*$input = swigCopyString(*$input)
+	}
+%}
+%typemap(gotype) char *out_name, char *out_text "[]byte"
+%typemap(in) char *out_name, char *out_text %{ $1 = ($1_ltype)$input.array; %}
+%typemap(freearg) char *out_name, char *out_text ""

@@ -57,7 +57,12 @@ func TestRunCallsEveryReplicaOnce(t *testing.T) {
 
 type celsius float32
 
-func testElement[T dist.Element](t *testing.T, s *dist.Strategy) {
+type number interface {
+	~float32 | ~float64 | ~complex64 |
+		~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
+}
+
+func testElement[T number](t *testing.T, s *dist.Strategy) {
 	t.Helper()
 	var seven T = 7
 	got := make([][]T, s.NumReplicas())

@@ -13,10 +13,23 @@
 //		return dist.AllReduce(r, dist.Sum, gradient)
 //	})
 //
-// Errors. What libdist says is an [*Error]: errors.Is compares its code with [ErrAborted] and its like,
-// errors.As gives its fields. An error that a replica function returns comes back from [Strategy.Run] as it
-// was returned; a panic comes back as a [*PanicError]. Either way the other replicas' collectives end with
-// ErrAborted and name the culprit: nobody hangs.
+// The names are those of dist.h: dist_reduce_to is [Strategy.ReduceTo], dist_work_wait is [Work.Wait]. What
+// dist.h says of a function (which sums come in which order, who waits for whom, what is an error) holds here.
 //
-// Memory. Slices are used where they lie, without a copy, until the call returns.
+// Errors. What libdist says is an [*Error]: errors.Is compares its code with [ErrAborted] and its like,
+// errors.As gives its fields. An error that the program's own function returns comes back from the call that the
+// function was given to, as it was returned; a panic comes back as a [*PanicError]. The other replicas' collectives
+// then end with ErrAborted and name the culprit: nobody hangs. Nothing in this package panics by itself, but for
+// runtime.Goexit where [Strategy.Run] says so.
+//
+// Memory. Slices are used where they lie, without a copy, until the call returns (of asynchronous work: until the
+// work has ended). [View] gives the library's memory without a copy, [Read] a copy.
+//
+// Ends. Strategies, values, variables, datasets and the rest have a Close. Closing twice is fine, closing what a call
+// still uses waits for that call, and using what is closed is an error. What is forgotten is closed when the garbage
+// collector finds it; but that knows nothing of the size of native memory, so close what is large or many.
+//
+// Handing over. Values that a function of the program receives (arguments of a replica, a batch in a loop's body) are
+// closed when it is over, with the items that were taken out of them; values that it returns are taken over and closed
+// too. [Value.Retain] keeps one.
 package dist

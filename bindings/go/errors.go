@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -17,41 +18,28 @@ type Code int
 
 // The codes, with the numbers of libdist, Abseil and gRPC.
 const (
-	ErrCancelled          Code = 1
-	ErrUnknown            Code = 2
-	ErrInvalidArgument    Code = 3
-	ErrDeadlineExceeded   Code = 4
-	ErrNotFound           Code = 5
-	ErrAlreadyExists      Code = 6
-	ErrPermissionDenied   Code = 7
-	ErrResourceExhausted  Code = 8
-	ErrFailedPrecondition Code = 9
-	ErrAborted            Code = 10
-	ErrOutOfRange         Code = 11
-	ErrUnimplemented      Code = 12
-	ErrInternal           Code = 13
-	ErrUnavailable        Code = 14
-	ErrDataLoss           Code = 15
+	ErrCancelled          Code = 1  // Strategy.Cancel was called, or a context ended
+	ErrUnknown            Code = 2  // a function of the program's own failed
+	ErrInvalidArgument    Code = 3  // the arguments are wrong whatever the state
+	ErrDeadlineExceeded   Code = 4  // a peer did not arrive, or the run did not end, in time
+	ErrNotFound           Code = 5  // no such key, name or file
+	ErrAlreadyExists      Code = 6  // a name is taken
+	ErrPermissionDenied   Code = 7  // the system refuses
+	ErrResourceExhausted  Code = 8  // no memory, or no thread could be made
+	ErrFailedPrecondition Code = 9  // right arguments, wrong moment: closed, or in the other context
+	ErrAborted            Code = 10 // a peer failed first; the report names it
+	ErrOutOfRange         Code = 11 // past the end: a dataset has no further batch
+	ErrUnimplemented      Code = 12 // not offered by this strategy, dtype or build
+	ErrInternal           Code = 13 // a defect of libdist: please report it
+	ErrUnavailable        Code = 14 // a worker or service cannot be reached
+	ErrDataLoss           Code = 15 // a file or message is cut short or corrupt
 )
 
 // String is the code as libdist spells it: "INVALID_ARGUMENT".
-func (c Code) String() string { return cdist.StatusName(int(c)) }
+func (c Code) String() string { return cdist.Dist_status_name(int32Of(int(c))) }
 
 // Error makes a code an error.
 func (c Code) Error() string { return "dist: " + c.String() }
-
-// Collective says which collective an error speaks of.
-type Collective int
-
-// The collectives, and the end of the replica function, where all meet too.
-const (
-	CollectiveNone      Collective = 0
-	CollectiveAllReduce Collective = 1
-	CollectiveBroadcast Collective = 2
-	CollectiveBarrier   Collective = 3
-	CollectiveMergeCall Collective = 4
-	CollectiveReturn    Collective = 5
-)
 
 // Error is a failure that libdist reports, in words and as fields.
 type Error struct {
@@ -83,15 +71,18 @@ func (e *Error) Is(target error) bool {
 // Unwrap gives the context's error where a context ended the run.
 func (e *Error) Unwrap() error { return e.cause }
 
-// PanicError is what Run returns when a replica function panicked.
+// PanicError is what becomes of a panic in a function of the program's that libdist called.
 type PanicError struct {
-	Replica int
+	Replica int    // whose function it was; -1: no replica's
 	Value   any    // what panic was called with
-	Stack   []byte // of the replica, at the panic
+	Stack   []byte // at the panic
 }
 
 // Error names the replica and the panic's value; the stack is in its field.
 func (p *PanicError) Error() string {
+	if p.Replica < 0 {
+		return fmt.Sprintf("dist: panic: %v", p.Value)
+	}
 	return fmt.Sprintf("dist: panic in replica %d: %v", p.Replica, p.Value)
 }
 
@@ -101,8 +92,15 @@ func (p *PanicError) Unwrap() error {
 	return err
 }
 
-func newError(code Code, message string) *Error {
-	return &Error{Code: code, Message: message, Replica: -1}
+// Errorf is an error with a code, for a function of the program's to return: libdist passes the code and the text on to
+// the replica's peers. Other errors count as ErrUnknown, context.Canceled, context.DeadlineExceeded and io.EOF as
+// ErrCancelled, ErrDeadlineExceeded and ErrOutOfRange.
+func Errorf(code Code, format string, arguments ...any) error {
+	return newError(code, format, arguments...)
+}
+
+func newError(code Code, format string, arguments ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, arguments...), Replica: -1}
 }
 
 // fromNative turns what the generated layer returns into an *Error.
@@ -135,7 +133,7 @@ func fromNative(err error) error {
 	}
 }
 
-// codeOf is the status by which libdist learns of an error that a replica function returned.
+// codeOf is the status by which libdist learns of an error that a function of the program's returned.
 func codeOf(err error) Code {
 	var libdist *Error
 	var code Code
@@ -147,9 +145,34 @@ func codeOf(err error) Code {
 		code = ErrCancelled
 	case errors.Is(err, context.DeadlineExceeded):
 		code = ErrDeadlineExceeded
+	case errors.Is(err, io.EOF):
+		code = ErrOutOfRange
 	}
 	if code == 0 {
 		code = ErrUnknown
 	}
 	return code
+}
+
+// tell gives libdist the words of an error, on the thread whose function it ended, and returns its status.
+func tell(err error) int {
+	code := int32Of(int(codeOf(err)))
+	if libdist, ok := err.(*Error); ok {
+		if libdist.told {
+			return cdist.Fail_as_told(code, libdist.Message)
+		}
+		return cdist.Fail(code, libdist.Message)
+	}
+	return cdist.Fail(code, err.Error())
+}
+
+// cancelled is err with the context's error as its cause.
+func cancelled(err, cause error) error {
+	var libdist *Error
+	if !errors.As(err, &libdist) {
+		return err
+	}
+	with := *libdist
+	with.cause = cause
+	return &with
 }

@@ -241,7 +241,7 @@ func TestGoexitOnNativeThreadsSaysWhy(t *testing.T) {
 		child := exec.Command(os.Args[0], "-test.run=^TestGoexitOnNativeThreadsSaysWhy$")
 		child.Env = append(os.Environ(), "DIST_TEST_GOEXIT="+threads)
 		out, err := child.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "a replica function called runtime.Goexit") {
+		if err == nil || !strings.Contains(string(out), "ended by runtime.Goexit") {
 			t.Errorf("threads %s: %v\n%s", threads, err, out)
 		}
 	}

@@ -1,3 +1,3 @@
 module libdist.example/dist
 
-go 1.19
+go 1.24

@@ -3,159 +3,181 @@
 package dist
 
 import (
-	"reflect"
+	"sync"
 	"sync/atomic"
-	"time"
-	"unsafe"
 
 	"libdist.example/dist/internal/cdist"
 )
 
-// ReduceOp says how contributions become one.
-type ReduceOp int
-
-// The operators of AllReduce.
-const (
-	Sum  ReduceOp = 1
-	Mean ReduceOp = 2
-	Min  ReduceOp = 3
-	Max  ReduceOp = 4
-	Prod ReduceOp = 5
-)
-
-// Element is what a tensor may hold.
-type Element interface {
-	~float32 | ~float64 | ~complex64 |
-		~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64
-}
-
 // Replica is one copy of the replica function: its id, and its side of every collective. It is valid inside
 // the function that received it; afterwards its collectives fail with ErrFailedPrecondition.
 type Replica struct {
-	native   cdist.Replica
+	native   int64
 	id       int
-	replicas int
+	strategy *Strategy
+	shared   *failures // of functions that this run's replicas gave to libdist
+	host     bool      // it came by Strategy.Enter
 	ended    atomic.Bool
+
+	works sync.Map // *Work that it began: they must not end by the garbage collector while it runs
 }
 
-// ID is this replica's id in 0 .. NumReplicas()-1, its rank in every collective.
-func (r *Replica) ID() int { return r.id }
+// replicas finds the *Replica of a handle again, while its function runs.
+var replicas sync.Map // int64 to *Replica
 
-// NumReplicas is how many replicas are in sync.
-func (r *Replica) NumReplicas() int { return r.replicas }
-
-// Option is a rare choice for one collective: Tag or Timeout.
-type Option struct {
-	tag     string
-	timeout time.Duration
-}
-
-// Tag names a collective in reports; it must be equal on all replicas.
-func Tag(tag string) Option { return Option{tag: tag} }
-
-// Timeout bounds one collective's wait for a peer; < 0: no limit.
-func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
-
-func merge(options []Option) (all Option) {
-	for _, o := range options {
-		if o.tag != "" {
-			all.tag = o.tag
-		}
-		if o.timeout != 0 {
-			all.timeout = o.timeout
-		}
+// ID is this replica's id in 0 .. NumReplicas()-1, its rank in every collective; -1 for nil.
+func (r *Replica) ID() int {
+	if r == nil {
+		return -1
 	}
-	return all
+	return r.id
 }
 
-// AllReduce reduces data over all replicas, in place: afterwards every replica holds op over all of them.
-// Results fold from left to right by replica id: the same bits on every replica and in every run. Mean needs
-// a floating-point or complex type.
-func AllReduce[T Element](r *Replica, op ReduceOp, data []T, options ...Option) error {
-	if err := r.check(); err != nil {
-		return err
+// NumReplicas is how many replicas are in sync; 0 for nil, and when the replica's function is over.
+func (r *Replica) NumReplicas() int {
+	if r == nil || r.ended.Load() {
+		return 0
 	}
-	o := merge(options)
-	return fromNative(r.native.All_reduce(int32Of(int(op)), dtypeOf[T](), bytesOf(data), int64(len(data)), o.tag,
-		int64(o.timeout)))
+	return cdist.Dist_replica_num_replicas(r.native)
 }
 
-// Broadcast gives every replica the root's data.
-func Broadcast[T Element](r *Replica, root int, data []T, options ...Option) error {
-	if err := r.check(); err != nil {
-		return err
+// Strategy is the strategy that runs this replica, for functions that make values; nil for nil.
+func (r *Replica) Strategy() *Strategy {
+	if r == nil {
+		return nil
 	}
-	o := merge(options)
-	return fromNative(r.native.Broadcast(int32Of(root), dtypeOf[T](), bytesOf(data), int64(len(data)), o.tag,
-		int64(o.timeout)))
+	return r.strategy
 }
 
-// Barrier returns when every replica has come. What each wrote before, all can read after.
-func (r *Replica) Barrier(options ...Option) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	o := merge(options)
-	return fromNative(r.native.Barrier(o.tag, int64(o.timeout)))
-}
-
+// check refuses a replica that cannot meet any more, before C would read what is gone. Of nil, libdist says what it has
+// to say.
 func (r *Replica) check() error {
-	if r == nil || r.native == nil {
-		return newError(ErrInvalidArgument, "the replica is nil: use the one that the replica function received")
-	}
-	if r.ended.Load() {
-		return newError(ErrFailedPrecondition, "the replica's run has ended: use it only inside its function")
+	if r != nil && r.ended.Load() {
+		return newError(ErrFailedPrecondition,
+			"replica %d is not running: its handle is valid inside its function only", r.id)
 	}
 	return nil
 }
 
-// bytesOf is the slice's memory; the generated layer keeps it alive and in place during the call.
-func bytesOf[T Element](data []T) []byte {
-	if len(data) == 0 {
+// handle is 0 for nil.
+func (r *Replica) handle() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.native
+}
+
+// given are the failures of functions that the run's replicas gave to libdist.
+func (r *Replica) given() *failures {
+	if r == nil {
+		return &failures{}
+	}
+	return r.shared
+}
+
+// replica is the handle of an argument.
+func (u *uses) replica(r *Replica) int64 {
+	u.fail(r.check())
+	if u.err != nil {
+		return 0
+	}
+	return r.handle()
+}
+
+func newReplica(native int64, s *Strategy, shared *failures) *Replica {
+	r := &Replica{native: native, id: cdist.Dist_replica_id(native), strategy: s, shared: shared}
+	replicas.Store(native, r)
+	return r
+}
+
+func (r *Replica) end() {
+	r.ended.Store(true)
+	replicas.Delete(r.native)
+}
+
+// replicaOf is the *Replica of a handle: the one whose function runs, or a thread's default one.
+func replicaOf(native int64) *Replica {
+	if native == 0 {
 		return nil
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), uintptr(len(data))*unsafe.Sizeof(data[0]))
-}
-
-// dtypeOf is T as a dist_dtype.
-func dtypeOf[T Element]() int {
-	switch reflect.TypeOf((*T)(nil)).Elem().Kind() {
-	case reflect.Float32:
-		return dtypeF32
-	case reflect.Float64:
-		return dtypeF64
-	case reflect.Complex64:
-		return dtypeComplex64
-	case reflect.Int8:
-		return dtypeI8
-	case reflect.Uint8:
-		return dtypeU8
-	case reflect.Int16:
-		return dtypeI16
-	case reflect.Uint16:
-		return dtypeU16
-	case reflect.Int32:
-		return dtypeI32
-	case reflect.Uint32:
-		return dtypeU32
-	case reflect.Int64:
-		return dtypeI64
-	case reflect.Uint64:
-		return dtypeU64
+	if known, ok := replicas.Load(native); ok {
+		return known.(*Replica)
 	}
-	return 0 // no other kind is an Element
+	s := strategyOf(cdist.Dist_replica_strategy(native))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replica == nil || s.replica.native != native { // another thread's, at the same address
+		s.replica = &Replica{native: native, id: cdist.Dist_replica_id(native), strategy: s, shared: &failures{}}
+	}
+	return s.replica
 }
 
-const (
-	dtypeF32       = 3
-	dtypeF64       = 4
-	dtypeI8        = 5
-	dtypeU8        = 6
-	dtypeI16       = 7
-	dtypeU16       = 8
-	dtypeI32       = 9
-	dtypeU32       = 10
-	dtypeI64       = 11
-	dtypeU64       = 12
-	dtypeComplex64 = 13
-)
+// Replica is what libdist calls on every replica's thread.
+func (callbacks) Replica(token, replica int64) int {
+	r := registered[*run](token)
+	return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
+}
+
+// Values is Replica of RunValues.
+func (callbacks) Values(token, replica, args, kwargs int64) int64 {
+	r := registered[*run](token)
+	var out int64
+	status := r.call(replica, func(replica *Replica) (err error) {
+		given := [2]*Value{lend(args), lend(kwargs)}
+		defer given[0].Close()
+		defer given[1].Close()
+		result, err := r.values(replica, given[0], given[1])
+		if err == nil {
+			out, err = result.handOver()
+		}
+		return err
+	})
+	if status != 0 {
+		return -int64(status)
+	}
+	return out
+}
+
+// call runs the program's function as one replica and gives the status that libdist passes to its peers.
+func (r *run) call(native int64, fn func(*Replica) error) (status int) {
+	replica := newReplica(native, r.strategy, &r.shared)
+	defer r.leave()
+	defer replica.end()
+	if refused := r.enter(); refused {
+		return r.fail(replica.id, newError(ErrCancelled, "the context ended before the run began"))
+	}
+	guard := onNative
+	if r.strategy.threads == Goroutines {
+		guard = protect
+	} else if r.strategy.hop {
+		guard = onGoroutine
+	}
+	if err := guard(replica.id, func() error { return fn(replica) }); err != nil {
+		return r.fail(replica.id, err)
+	}
+	return 0
+}
+
+// fail keeps a replica's own error for Run, and tells libdist, on this replica's thread.
+func (r *run) fail(id int, err error) int {
+	r.mu.Lock()
+	r.failed[id] = err
+	r.mu.Unlock()
+	return tell(err)
+}
+
+func (r *run) enter() (refused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entered == 0 {
+		r.refused = r.ctx.Err() != nil
+	}
+	r.entered++
+	return r.refused
+}
+
+func (r *run) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left++
+}

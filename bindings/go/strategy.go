@@ -3,185 +3,234 @@
 package dist
 
 import (
-	"context"
-	"errors"
-	"math"
 	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"libdist.example/dist/internal/cdist"
 )
 
-// Kind says how values and variables are placed.
-type Kind int
-
-// The kinds of strategy.
-const (
-	Mirrored  Kind = 0 // R replicas
-	OneDevice Kind = 1 // one replica, for programs that run on one or many
-	Default   Kind = 2 // one replica: what a program has that never chose a strategy
-)
-
-// Threads says on which threads the replicas run.
-type Threads int
-
-// The choices of threads.
-const (
-	CallerThread   Threads = 0 // Run's caller is replica 0; the others are library threads
-	LibraryThreads Threads = 1 // all replicas are library threads
-	Goroutines     Threads = 2 // each replica is a goroutine of its own, locked to its thread
-)
-
-// Placement says where library threads run.
-type Placement int
-
-// The placements.
-const (
-	Free  Placement = 0 // wherever the system puts them
-	Cores Placement = 1 // each on one core of its own
-)
-
 // Options of New; zero fields mean the default.
 type Options struct {
-	Kind      Kind
-	Replicas  int // 0: as many as this process may use CPUs
-	Threads   Threads
-	Placement Placement
-	Timeout   time.Duration // longest wait for a peer in one collective; 0: 600 s; < 0: no limit
+	Kind            Kind
+	Replicas        int // 0: as many as this process may use CPUs
+	Threads         Threads
+	Placement       Placement
+	Timeout         time.Duration // longest wait for a peer in one collective; 0: 600 s; < 0: no limit
+	Devices         []string      // names in replica order, "CPU:1" or longer; nil: CPU:0, CPU:1, ...
+	ParameterDevice string        // central storage: where variables are; "": CPU:0
+	Communication   *CommunicationOptions
+	CrossDevice     *CrossDevice       // who reduces values from outside; nil: CrossDeviceDefault
+	Functions       *StrategyFunctions // a strategy of the program's own; Kind is then 0
+	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
+	Log func(level LogLevel, message string)
+	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
+	// runtime.Goexit (t.FailNow, t.Fatal). It costs some 20 us a replica and run. Questions about the thread
+	// (GetReplica, GetStrategy, Scope) are then not about the replica. Goroutines need it not.
+	HopGoroutine bool
 }
 
 // Strategy holds R replicas. Its methods may be called from several goroutines.
 type Strategy struct {
-	mu       sync.Mutex
-	native   cdist.Strategy // nil once closed
-	users    int            // runs that hold native
+	object
 	replicas int
 	threads  Threads
+	hop      bool
+	borrowed bool
+
+	functions   *hostCall // of Options.Functions
+	crossDevice *hostCall // of Options.CrossDevice
+
+	replica *Replica // of a default strategy, outside of runs
+
+	hosts sync.Mutex // with Goroutines: the one Run that is under way
+	held  *holdings
 }
+
+// holdings are what ends with a strategy.
+type holdings struct {
+	mu     sync.Mutex
+	tokens []int64
+	calls  *hostCall // of Options.CrossDevice
+}
+
+// keep registers what ends with the strategy.
+func (h *holdings) keep(entry any) (token int64) {
+	token = register(entry)
+	h.add(token)
+	return token
+}
+
+func (h *holdings) add(token int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tokens = append(h.tokens, token)
+}
+
+func (h *holdings) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, token := range h.tokens {
+		forget(token)
+	}
+	h.tokens = nil
+	h.calls.drop()
+	h.calls = nil
+}
+
+// strategies finds the *Strategy of a handle again.
+var strategies sync.Map // int64 to weak.Pointer[Strategy]
 
 // New makes a strategy and its threads, which sleep until the first run. Close it.
 func New(options Options) (*Strategy, error) {
-	native := cdist.NewStrategyOptions()
-	defer cdist.DeleteStrategyOptions(native)
+	var u uses
+	defer u.end()
+	native := cdist.NewDist_strategy_options()
+	defer cdist.DeleteDist_strategy_options(native)
+	communication := options.Communication.native()
+	if communication != nil {
+		defer cdist.DeleteDist_communication_options(communication)
+		native.SetCommunication(communication)
+	}
 	native.SetKind(int32Of(int(options.Kind)))
 	native.SetNum_replicas(int32Of(options.Replicas))
 	native.SetThreads(int32Of(int(options.Threads)))
 	native.SetPlacement(int32Of(int(options.Placement)))
 	native.SetTimeout_ns(int64(options.Timeout))
-	box := cdist.NewStrategyBox()
-	defer cdist.DeleteStrategyBox(box)
-	if err := cdist.StrategyMake(native, box); err != nil {
+	if options.ParameterDevice != "" {
+		native.SetParameter_device(options.ParameterDevice)
+	}
+	native.Set_devices(options.Devices, int64(len(options.Devices)))
+	native.SetCross_device(u.crossDevice(options.CrossDevice))
+	if u.err != nil {
+		return nil, u.err
+	}
+	strategy := &Strategy{threads: options.Threads, hop: options.HopGoroutine, held: &holdings{}}
+	if options.CrossDevice != nil {
+		strategy.crossDevice = options.CrossDevice.call
+		strategy.held.calls = options.CrossDevice.call.take()
+	}
+	if options.Log != nil {
+		native.Set_log(strategy.held.keep(logger(options.Log)))
+	}
+	options.Functions.set(strategy, native)
+	var handle int64
+	if err := cdist.Dist_strategy_create(native, &handle); err != nil {
+		strategy.held.end()
 		return nil, fromNative(err)
 	}
-	strategy := &Strategy{native: box.Get(), threads: options.Threads}
-	strategy.replicas = strategy.native.Num_replicas()
-	// A net for the forgotten Close; it cannot run while a run holds the strategy.
-	runtime.SetFinalizer(strategy, func(s *Strategy) { _ = s.Close() })
+	strategy.replicas = cdist.Dist_strategy_num_replicas(handle)
+	// A net for the forgotten Close; it cannot run while a call holds the strategy.
+	strategy.native = handle
+	strategy.cleanup = runtime.AddCleanup(strategy, endForgotten, forgotten{handle, strategy.held})
+	strategies.Store(handle, weak.Make(strategy))
 	return strategy, nil
 }
 
-// int32Of keeps a number that C would cut to 32 bits out of range instead, so that libdist refuses it.
-func int32Of(n int) int {
-	if n > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	if n < math.MinInt32 {
-		return math.MinInt32
-	}
-	return n
+type forgotten struct {
+	native int64
+	held   *holdings
 }
 
-// NumReplicas is how many replicas are in sync.
-func (s *Strategy) NumReplicas() int { return s.replicas }
+func endForgotten(s forgotten) {
+	strategies.Delete(s.native)
+	if cdist.Dist_strategy_destroy(s.native) == nil {
+		s.held.end()
+	}
+}
 
-// Close ends the strategy's threads. It fails with ErrFailedPrecondition while a run is under way, and does
-// nothing on a closed strategy.
+// strategyOf is the *Strategy of a handle: the one that New made, or a borrowed one.
+func strategyOf(native int64) *Strategy {
+	if native == 0 {
+		return nil
+	}
+	if known, ok := strategies.Load(native); ok {
+		if s := known.(weak.Pointer[Strategy]).Value(); s != nil {
+			return s
+		}
+	}
+	s := &Strategy{replicas: cdist.Dist_strategy_num_replicas(native), borrowed: true, held: &holdings{}}
+	s.native = native
+	strategies.Store(native, weak.Make(s)) // until a strategy that New makes is there
+	return s
+}
+
+// Close ends the strategy's threads. It fails with ErrFailedPrecondition while a run or another call is under way, or
+// while groups or works are left, and does nothing on a closed strategy. Values, variables and datasets made with it
+// stay readable.
 func (s *Strategy) Close() error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.native == nil {
+	if s.closed {
 		return nil
+	}
+	if s.borrowed {
+		return newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")
 	}
 	if s.users > 0 {
 		return newError(ErrFailedPrecondition, "a run is under way: close the strategy after Run has returned")
 	}
-	if err := s.native.Destroy(); err != nil {
+	if err := cdist.Dist_strategy_destroy(s.native); err != nil {
 		return fromNative(err)
 	}
-	s.native = nil
-	runtime.SetFinalizer(s, nil)
+	s.closed = true
+	s.cleanup.Stop()
+	strategies.Delete(s.native)
+	s.held.end()
 	return nil
 }
 
-// Run calls fn once on every replica, at the same time, and waits for all of them.
-//
-// If a replica fails, the others' pending and later collectives fail with ErrAborted, and Run returns the
-// error of the replica that failed first, as fn returned it. The next run starts clean.
-//
-// The end of ctx ends replicas that wait in a collective; Run then returns an *Error with ErrCancelled that
-// wraps ctx.Err(). A replica that is busy elsewhere ends when fn returns.
-//
-// Runs of one strategy are served one after another; with Goroutines a second one at the same time is
-// refused. Inside fn, Run is refused (with Goroutines too).
-//
-// fn must not call runtime.Goexit, nor what calls it (t.FailNow, t.Fatal, t.Skip): that would tear the
-// thread out of libdist's hands, so the process ends with a message. A strategy with Goroutines survives it.
-func (s *Strategy) Run(ctx context.Context, fn func(*Replica) error) error {
-	if fn == nil {
-		return newError(ErrInvalidArgument, "fn is nil: pass the function that every replica runs")
+// NumReplicas is how many replicas are in sync; 0 for nil.
+func (s *Strategy) NumReplicas() int {
+	if s == nil {
+		return 0
 	}
-	if err := ctx.Err(); err != nil {
-		return cancelled(newError(ErrCancelled, "the context ended before the run began"), err)
-	}
-	native, err := s.acquire()
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	run := &run{ctx: ctx, strategy: native, fn: fn, failures: make([]error, s.replicas)}
-	stop := run.watch()
-	if s.threads == Goroutines {
-		err = run.onGoroutines()
-	} else {
-		err = run.onNativeThreads()
-	}
-	stop()
-	err = run.result(err)
-	if ctx.Err() != nil && errors.Is(err, ErrCancelled) {
-		err = cancelled(err, ctx.Err())
-	}
-	return err
+	return s.replicas
 }
 
-func (s *Strategy) acquire() (cdist.Strategy, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.native == nil {
-		return nil, newError(ErrFailedPrecondition, "the strategy is closed: make a new one")
-	}
-	// Two runs' goroutines would enter each other's run; the native threads know which run they serve.
-	if s.threads == Goroutines && s.users > 0 {
-		return nil, newError(ErrFailedPrecondition,
-			"a run is under way: a strategy with Goroutines does one at a time, and none inside a replica")
-	}
-	s.users++
-	return s.native, nil
+// Kind says how values and variables are placed; -1 for nil and for a closed strategy.
+func (s *Strategy) Kind() Kind {
+	var u uses
+	defer u.end()
+	return Kind(cdist.Dist_strategy_kind(u.strategy(s)))
 }
 
-func (s *Strategy) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.users--
+// Device is the name of a replica's device, in full: "/job:localhost/replica:0/task:0/device:CPU:1".
+func (s *Strategy) Device(replicaID int) (name string, err error) {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return "", u.err
+	}
+	err = fromNative(cdist.Dist_strategy_device(native, int32Of(replicaID), &name))
+	return name, err
 }
 
-// cancelled is err with the context's error as its cause.
-func cancelled(err, cause error) error {
-	var libdist *Error
-	if !errors.As(err, &libdist) {
-		return err
+// ParameterDevice is as Device, of the devices that variables are on: one for central storage, else the replicas'.
+func (s *Strategy) ParameterDevice(index int) (name string, err error) {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return "", u.err
 	}
-	with := *libdist
-	with.cause = cause
-	return &with
+	err = fromNative(cdist.Dist_strategy_parameter_device(native, int32Of(index), &name))
+	return name, err
+}
+
+// Cancel ends the run that is under way: every replica that waits in a collective, now or later in that run, gets
+// ErrCancelled, and so does Run once the replica functions are back. No run: nothing happens.
+func (s *Strategy) Cancel() error {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return u.err
+	}
+	return fromNative(cdist.Dist_strategy_cancel(native))
 }

@@ -29,195 +29,1230 @@ typedef struct { void* array; intgo len; intgo cap; } _goslice_;
 
 typedef long long swig_type_1;
 typedef long long swig_type_2;
-typedef _gostring_ swig_type_3;
-typedef _gostring_ swig_type_4;
-typedef _gostring_ swig_type_5;
-typedef _gostring_ swig_type_6;
-typedef _gostring_ swig_type_7;
-typedef _gostring_ swig_type_8;
-typedef _gostring_ swig_type_9;
-typedef _gostring_ swig_type_10;
-typedef _gostring_ swig_type_11;
-typedef _gostring_ swig_type_12;
-typedef _goslice_ swig_type_13;
+typedef long long swig_type_3;
+typedef long long swig_type_4;
+typedef long long swig_type_5;
+typedef long long swig_type_6;
+typedef long long swig_type_7;
+typedef long long swig_type_8;
+typedef long long swig_type_9;
+typedef long long swig_type_10;
+typedef long long swig_type_11;
+typedef long long swig_type_12;
+typedef long long swig_type_13;
 typedef long long swig_type_14;
-typedef _gostring_ swig_type_15;
+typedef long long swig_type_15;
 typedef long long swig_type_16;
 typedef _gostring_ swig_type_17;
-typedef _goslice_ swig_type_18;
+typedef long long swig_type_18;
 typedef long long swig_type_19;
-typedef _gostring_ swig_type_20;
+typedef long long swig_type_20;
 typedef long long swig_type_21;
-typedef _gostring_ swig_type_22;
-typedef _gostring_ swig_type_23;
+typedef long long swig_type_22;
+typedef long long swig_type_23;
 typedef long long swig_type_24;
-extern void _wrap_Swig_free_cdist_869620537ffcacdd(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_869620537ffcacdd(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_F16_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_F32_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_F64_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_I8_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_U8_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_I16_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_U16_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_I32_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_U32_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_I64_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_U64_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_869620537ffcacdd(void);
-extern void _wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(uintptr_t arg1, swig_type_1 arg2);
-extern swig_type_2 _wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern uintptr_t _wrap_new_StrategyOptions_cdist_869620537ffcacdd(void);
-extern void _wrap_delete_StrategyOptions_cdist_869620537ffcacdd(uintptr_t arg1);
+typedef long long swig_type_25;
+typedef long long swig_type_26;
+typedef _gostring_ swig_type_27;
+typedef long long swig_type_28;
+typedef long long swig_type_29;
+typedef long long swig_type_30;
+typedef long long swig_type_31;
+typedef long long swig_type_32;
+typedef long long swig_type_33;
+typedef long long swig_type_34;
+typedef long long swig_type_35;
+typedef long long swig_type_36;
+typedef long long swig_type_37;
+typedef long long swig_type_38;
+typedef long long swig_type_39;
+typedef long long swig_type_40;
+typedef long long swig_type_41;
+typedef long long swig_type_42;
+typedef long long swig_type_43;
+typedef long long swig_type_44;
+typedef long long swig_type_45;
+typedef long long swig_type_46;
+typedef long long swig_type_47;
+typedef long long swig_type_48;
+typedef long long swig_type_49;
+typedef long long swig_type_50;
+typedef long long swig_type_51;
+typedef long long swig_type_52;
+typedef long long swig_type_53;
+typedef long long swig_type_54;
+typedef long long swig_type_55;
+typedef long long swig_type_56;
+typedef long long swig_type_57;
+typedef long long swig_type_58;
+typedef long long swig_type_59;
+typedef long long swig_type_60;
+typedef long long swig_type_61;
+typedef long long swig_type_62;
+typedef long long swig_type_63;
+typedef long long swig_type_64;
+typedef long long swig_type_65;
+typedef _gostring_ swig_type_66;
+typedef long long swig_type_67;
+typedef _gostring_ swig_type_68;
+typedef _gostring_ swig_type_69;
+typedef _gostring_ swig_type_70;
+typedef _gostring_ swig_type_71;
+typedef long long swig_type_72;
+typedef long long swig_type_73;
+typedef long long swig_type_74;
+typedef long long swig_type_75;
+typedef _gostring_ swig_type_76;
+typedef _gostring_ swig_type_77;
+typedef _goslice_ swig_type_78;
+typedef long long swig_type_79;
+typedef _gostring_ swig_type_80;
+typedef _gostring_ swig_type_81;
+typedef long long swig_type_82;
+typedef long long swig_type_83;
+typedef _gostring_ swig_type_84;
+typedef long long swig_type_85;
+typedef long long swig_type_86;
+typedef long long swig_type_87;
+typedef _gostring_ swig_type_88;
+typedef long long swig_type_89;
+typedef long long swig_type_90;
+typedef long long swig_type_91;
+typedef _gostring_ swig_type_92;
+typedef _gostring_ swig_type_93;
+typedef long long swig_type_94;
+typedef long long swig_type_95;
+typedef long long swig_type_96;
+typedef _gostring_ swig_type_97;
+typedef long long swig_type_98;
+typedef long long swig_type_99;
+typedef _gostring_ swig_type_100;
+typedef _gostring_ swig_type_101;
+typedef long long swig_type_102;
+typedef long long swig_type_103;
+typedef long long swig_type_104;
+typedef _gostring_ swig_type_105;
+typedef long long swig_type_106;
+typedef _gostring_ swig_type_107;
+typedef long long swig_type_108;
+typedef _gostring_ swig_type_109;
+typedef _gostring_ swig_type_110;
+typedef _goslice_ swig_type_111;
+typedef long long swig_type_112;
+typedef _gostring_ swig_type_113;
+typedef long long swig_type_114;
+typedef _gostring_ swig_type_115;
+typedef long long swig_type_116;
+typedef _gostring_ swig_type_117;
+typedef _gostring_ swig_type_118;
+typedef _gostring_ swig_type_119;
+typedef _gostring_ swig_type_120;
+typedef _gostring_ swig_type_121;
+typedef _gostring_ swig_type_122;
+typedef _gostring_ swig_type_123;
+typedef _gostring_ swig_type_124;
+typedef _gostring_ swig_type_125;
+typedef _gostring_ swig_type_126;
+typedef _gostring_ swig_type_127;
+typedef _gostring_ swig_type_128;
+typedef _gostring_ swig_type_129;
+typedef _gostring_ swig_type_130;
+typedef _gostring_ swig_type_131;
+typedef _gostring_ swig_type_132;
+typedef _gostring_ swig_type_133;
+typedef _gostring_ swig_type_134;
+typedef long long swig_type_135;
+typedef _gostring_ swig_type_136;
+typedef long long swig_type_137;
+typedef long long swig_type_138;
+typedef long long swig_type_139;
+typedef long long swig_type_140;
+typedef _gostring_ swig_type_141;
+typedef long long swig_type_142;
+typedef long long swig_type_143;
+typedef long long swig_type_144;
+typedef long long swig_type_145;
+typedef _gostring_ swig_type_146;
+typedef long long swig_type_147;
+typedef _gostring_ swig_type_148;
+typedef long long swig_type_149;
+typedef long long swig_type_150;
+typedef long long swig_type_151;
+typedef long long swig_type_152;
+typedef long long swig_type_153;
+typedef _gostring_ swig_type_154;
+typedef long long swig_type_155;
+typedef long long swig_type_156;
+typedef long long swig_type_157;
+typedef long long swig_type_158;
+typedef long long swig_type_159;
+typedef _gostring_ swig_type_160;
+typedef long long swig_type_161;
+typedef _goslice_ swig_type_162;
+typedef long long swig_type_163;
+typedef _gostring_ swig_type_164;
+typedef long long swig_type_165;
+typedef long long swig_type_166;
+typedef long long swig_type_167;
+typedef _gostring_ swig_type_168;
+typedef _gostring_ swig_type_169;
+typedef long long swig_type_170;
+typedef long long swig_type_171;
+typedef long long swig_type_172;
+typedef long long swig_type_173;
+typedef long long swig_type_174;
+typedef long long swig_type_175;
+typedef long long swig_type_176;
+typedef long long swig_type_177;
+typedef _goslice_ swig_type_178;
+typedef long long swig_type_179;
+typedef long long swig_type_180;
+typedef _goslice_ swig_type_181;
+typedef long long swig_type_182;
+typedef long long swig_type_183;
+typedef _gostring_ swig_type_184;
+typedef long long swig_type_185;
+typedef _goslice_ swig_type_186;
+typedef _goslice_ swig_type_187;
+typedef long long swig_type_188;
+typedef _gostring_ swig_type_189;
+typedef long long swig_type_190;
+typedef _goslice_ swig_type_191;
+typedef _goslice_ swig_type_192;
+typedef long long swig_type_193;
+typedef _gostring_ swig_type_194;
+typedef long long swig_type_195;
+typedef _goslice_ swig_type_196;
+typedef _goslice_ swig_type_197;
+typedef long long swig_type_198;
+typedef _gostring_ swig_type_199;
+typedef long long swig_type_200;
+typedef _goslice_ swig_type_201;
+typedef _goslice_ swig_type_202;
+typedef long long swig_type_203;
+typedef _gostring_ swig_type_204;
+typedef long long swig_type_205;
+typedef _goslice_ swig_type_206;
+typedef _goslice_ swig_type_207;
+typedef long long swig_type_208;
+typedef _gostring_ swig_type_209;
+typedef long long swig_type_210;
+typedef _goslice_ swig_type_211;
+typedef _goslice_ swig_type_212;
+typedef long long swig_type_213;
+typedef _gostring_ swig_type_214;
+typedef long long swig_type_215;
+typedef _goslice_ swig_type_216;
+typedef _goslice_ swig_type_217;
+typedef long long swig_type_218;
+typedef _gostring_ swig_type_219;
+typedef long long swig_type_220;
+typedef _goslice_ swig_type_221;
+typedef _goslice_ swig_type_222;
+typedef long long swig_type_223;
+typedef _gostring_ swig_type_224;
+typedef long long swig_type_225;
+typedef _goslice_ swig_type_226;
+typedef _goslice_ swig_type_227;
+typedef long long swig_type_228;
+typedef _gostring_ swig_type_229;
+typedef long long swig_type_230;
+typedef _goslice_ swig_type_231;
+typedef _goslice_ swig_type_232;
+typedef long long swig_type_233;
+typedef _gostring_ swig_type_234;
+typedef long long swig_type_235;
+typedef _gostring_ swig_type_236;
+typedef long long swig_type_237;
+typedef long long swig_type_238;
+typedef _gostring_ swig_type_239;
+typedef long long swig_type_240;
+typedef long long swig_type_241;
+typedef _goslice_ swig_type_242;
+typedef long long swig_type_243;
+typedef long long swig_type_244;
+typedef long long swig_type_245;
+typedef _gostring_ swig_type_246;
+typedef long long swig_type_247;
+typedef _goslice_ swig_type_248;
+typedef _goslice_ swig_type_249;
+typedef long long swig_type_250;
+typedef _gostring_ swig_type_251;
+typedef long long swig_type_252;
+typedef _gostring_ swig_type_253;
+typedef long long swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
+typedef long long swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef long long swig_type_259;
+typedef long long swig_type_260;
+typedef _gostring_ swig_type_261;
+typedef _goslice_ swig_type_262;
+typedef long long swig_type_263;
+typedef long long swig_type_264;
+typedef _gostring_ swig_type_265;
+typedef long long swig_type_266;
+typedef long long swig_type_267;
+typedef _gostring_ swig_type_268;
+typedef long long swig_type_269;
+typedef long long swig_type_270;
+typedef long long swig_type_271;
+typedef _gostring_ swig_type_272;
+typedef long long swig_type_273;
+typedef _goslice_ swig_type_274;
+typedef _gostring_ swig_type_275;
+typedef long long swig_type_276;
+typedef _goslice_ swig_type_277;
+typedef long long swig_type_278;
+typedef _gostring_ swig_type_279;
+typedef long long swig_type_280;
+typedef _goslice_ swig_type_281;
+typedef long long swig_type_282;
+typedef _gostring_ swig_type_283;
+typedef long long swig_type_284;
+typedef _goslice_ swig_type_285;
+typedef long long swig_type_286;
+typedef _gostring_ swig_type_287;
+typedef long long swig_type_288;
+typedef _goslice_ swig_type_289;
+typedef long long swig_type_290;
+typedef _gostring_ swig_type_291;
+typedef long long swig_type_292;
+typedef _goslice_ swig_type_293;
+typedef long long swig_type_294;
+typedef _gostring_ swig_type_295;
+typedef long long swig_type_296;
+typedef _gostring_ swig_type_297;
+typedef _goslice_ swig_type_298;
+typedef long long swig_type_299;
+typedef _gostring_ swig_type_300;
+typedef long long swig_type_301;
+typedef _gostring_ swig_type_302;
+typedef long long swig_type_303;
+typedef _gostring_ swig_type_304;
+typedef _gostring_ swig_type_305;
+typedef long long swig_type_306;
+typedef long long swig_type_307;
+typedef _gostring_ swig_type_308;
+typedef long long swig_type_309;
+typedef _goslice_ swig_type_310;
+typedef long long swig_type_311;
+typedef _gostring_ swig_type_312;
+typedef long long swig_type_313;
+typedef _gostring_ swig_type_314;
+typedef long long swig_type_315;
+typedef long long swig_type_316;
+typedef long long swig_type_317;
+typedef long long swig_type_318;
+typedef long long swig_type_319;
+typedef long long swig_type_320;
+typedef long long swig_type_321;
+typedef long long swig_type_322;
+typedef long long swig_type_323;
+typedef long long swig_type_324;
+typedef long long swig_type_325;
+typedef _gostring_ swig_type_326;
+typedef long long swig_type_327;
+typedef long long swig_type_328;
+typedef long long swig_type_329;
+typedef long long swig_type_330;
+typedef _gostring_ swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef long long swig_type_333;
+typedef _goslice_ swig_type_334;
+typedef long long swig_type_335;
+typedef long long swig_type_336;
+typedef _gostring_ swig_type_337;
+typedef long long swig_type_338;
+typedef long long swig_type_339;
+typedef long long swig_type_340;
+typedef _gostring_ swig_type_341;
+typedef long long swig_type_342;
+typedef _gostring_ swig_type_343;
+typedef long long swig_type_344;
+typedef _gostring_ swig_type_345;
+typedef _gostring_ swig_type_346;
+typedef long long swig_type_347;
+typedef _gostring_ swig_type_348;
+typedef long long swig_type_349;
+typedef _goslice_ swig_type_350;
+typedef _gostring_ swig_type_351;
+typedef long long swig_type_352;
+typedef _gostring_ swig_type_353;
+typedef _goslice_ swig_type_354;
+typedef long long swig_type_355;
+typedef _gostring_ swig_type_356;
+typedef long long swig_type_357;
+typedef _gostring_ swig_type_358;
+typedef long long swig_type_359;
+typedef long long swig_type_360;
+typedef long long swig_type_361;
+typedef long long swig_type_362;
+typedef long long swig_type_363;
+typedef _gostring_ swig_type_364;
+typedef long long swig_type_365;
+typedef _gostring_ swig_type_366;
+typedef long long swig_type_367;
+typedef long long swig_type_368;
+typedef _gostring_ swig_type_369;
+typedef long long swig_type_370;
+typedef long long swig_type_371;
+typedef _gostring_ swig_type_372;
+typedef long long swig_type_373;
+typedef long long swig_type_374;
+typedef _gostring_ swig_type_375;
+typedef long long swig_type_376;
+typedef _gostring_ swig_type_377;
+typedef long long swig_type_378;
+typedef _goslice_ swig_type_379;
+typedef _gostring_ swig_type_380;
+typedef long long swig_type_381;
+typedef long long swig_type_382;
+typedef _gostring_ swig_type_383;
+typedef long long swig_type_384;
+typedef long long swig_type_385;
+typedef long long swig_type_386;
+typedef _gostring_ swig_type_387;
+typedef long long swig_type_388;
+typedef long long swig_type_389;
+typedef long long swig_type_390;
+typedef _gostring_ swig_type_391;
+typedef long long swig_type_392;
+typedef long long swig_type_393;
+typedef _gostring_ swig_type_394;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef _goslice_ swig_type_397;
+typedef _gostring_ swig_type_398;
+typedef long long swig_type_399;
+typedef long long swig_type_400;
+typedef long long swig_type_401;
+typedef _gostring_ swig_type_402;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
+typedef long long swig_type_405;
+typedef _gostring_ swig_type_406;
+typedef _gostring_ swig_type_407;
+typedef _gostring_ swig_type_408;
+typedef _gostring_ swig_type_409;
+typedef long long swig_type_410;
+typedef long long swig_type_411;
+typedef _goslice_ swig_type_412;
+typedef long long swig_type_413;
+typedef _gostring_ swig_type_414;
+typedef long long swig_type_415;
+typedef long long swig_type_416;
+typedef _gostring_ swig_type_417;
+typedef long long swig_type_418;
+typedef _goslice_ swig_type_419;
+typedef long long swig_type_420;
+typedef _goslice_ swig_type_421;
+typedef _gostring_ swig_type_422;
+typedef long long swig_type_423;
+typedef long long swig_type_424;
+typedef _gostring_ swig_type_425;
+typedef long long swig_type_426;
+typedef long long swig_type_427;
+typedef _gostring_ swig_type_428;
+typedef long long swig_type_429;
+typedef _goslice_ swig_type_430;
+typedef long long swig_type_431;
+typedef _gostring_ swig_type_432;
+typedef long long swig_type_433;
+typedef long long swig_type_434;
+typedef _gostring_ swig_type_435;
+typedef long long swig_type_436;
+typedef _goslice_ swig_type_437;
+typedef long long swig_type_438;
+typedef _goslice_ swig_type_439;
+typedef _gostring_ swig_type_440;
+typedef long long swig_type_441;
+typedef long long swig_type_442;
+typedef _gostring_ swig_type_443;
+typedef long long swig_type_444;
+typedef long long swig_type_445;
+typedef _gostring_ swig_type_446;
+typedef long long swig_type_447;
+typedef long long swig_type_448;
+typedef long long swig_type_449;
+typedef long long swig_type_450;
+typedef _gostring_ swig_type_451;
+typedef long long swig_type_452;
+typedef long long swig_type_453;
+typedef long long swig_type_454;
+typedef long long swig_type_455;
+typedef long long swig_type_456;
+typedef _gostring_ swig_type_457;
+typedef long long swig_type_458;
+typedef long long swig_type_459;
+typedef long long swig_type_460;
+typedef long long swig_type_461;
+typedef _gostring_ swig_type_462;
+typedef long long swig_type_463;
+typedef long long swig_type_464;
+typedef long long swig_type_465;
+typedef long long swig_type_466;
+typedef long long swig_type_467;
+typedef long long swig_type_468;
+typedef long long swig_type_469;
+typedef _gostring_ swig_type_470;
+typedef long long swig_type_471;
+typedef long long swig_type_472;
+typedef long long swig_type_473;
+typedef long long swig_type_474;
+typedef long long swig_type_475;
+typedef long long swig_type_476;
+typedef _goslice_ swig_type_477;
+typedef long long swig_type_478;
+typedef _gostring_ swig_type_479;
+typedef long long swig_type_480;
+typedef _goslice_ swig_type_481;
+typedef long long swig_type_482;
+typedef _gostring_ swig_type_483;
+typedef long long swig_type_484;
+typedef long long swig_type_485;
+typedef _gostring_ swig_type_486;
+typedef long long swig_type_487;
+typedef _gostring_ swig_type_488;
+typedef long long swig_type_489;
+typedef long long swig_type_490;
+typedef _gostring_ swig_type_491;
+typedef long long swig_type_492;
+typedef _gostring_ swig_type_493;
+typedef long long swig_type_494;
+typedef long long swig_type_495;
+typedef _gostring_ swig_type_496;
+typedef long long swig_type_497;
+typedef _goslice_ swig_type_498;
+typedef long long swig_type_499;
+typedef _gostring_ swig_type_500;
+typedef long long swig_type_501;
+typedef _gostring_ swig_type_502;
+typedef long long swig_type_503;
+typedef long long swig_type_504;
+typedef long long swig_type_505;
+typedef _gostring_ swig_type_506;
+typedef long long swig_type_507;
+typedef long long swig_type_508;
+typedef long long swig_type_509;
+typedef _gostring_ swig_type_510;
+typedef long long swig_type_511;
+typedef long long swig_type_512;
+typedef long long swig_type_513;
+typedef long long swig_type_514;
+typedef long long swig_type_515;
+typedef long long swig_type_516;
+typedef long long swig_type_517;
+typedef long long swig_type_518;
+typedef long long swig_type_519;
+typedef _gostring_ swig_type_520;
+typedef long long swig_type_521;
+typedef _gostring_ swig_type_522;
+typedef long long swig_type_523;
+typedef _gostring_ swig_type_524;
+typedef long long swig_type_525;
+typedef _gostring_ swig_type_526;
+typedef long long swig_type_527;
+typedef long long swig_type_528;
+typedef long long swig_type_529;
+typedef long long swig_type_530;
+typedef _gostring_ swig_type_531;
+typedef long long swig_type_532;
+typedef long long swig_type_533;
+typedef _gostring_ swig_type_534;
+typedef long long swig_type_535;
+typedef _gostring_ swig_type_536;
+typedef _gostring_ swig_type_537;
+typedef long long swig_type_538;
+typedef long long swig_type_539;
+typedef _goslice_ swig_type_540;
+typedef _goslice_ swig_type_541;
+typedef _goslice_ swig_type_542;
+typedef _gostring_ swig_type_543;
+typedef long long swig_type_544;
+typedef long long swig_type_545;
+typedef _gostring_ swig_type_546;
+typedef long long swig_type_547;
+typedef long long swig_type_548;
+typedef long long swig_type_549;
+typedef _gostring_ swig_type_550;
+typedef long long swig_type_551;
+typedef long long swig_type_552;
+typedef long long swig_type_553;
+typedef long long swig_type_554;
+typedef _gostring_ swig_type_555;
+typedef long long swig_type_556;
+typedef _goslice_ swig_type_557;
+typedef _goslice_ swig_type_558;
+typedef long long swig_type_559;
+typedef _goslice_ swig_type_560;
+typedef _gostring_ swig_type_561;
+typedef long long swig_type_562;
+typedef _goslice_ swig_type_563;
+typedef _goslice_ swig_type_564;
+typedef _gostring_ swig_type_565;
+typedef long long swig_type_566;
+typedef _gostring_ swig_type_567;
+typedef long long swig_type_568;
+typedef _gostring_ swig_type_569;
+typedef long long swig_type_570;
+typedef long long swig_type_571;
+typedef long long swig_type_572;
+typedef _gostring_ swig_type_573;
+typedef long long swig_type_574;
+typedef _gostring_ swig_type_575;
+typedef long long swig_type_576;
+typedef _gostring_ swig_type_577;
+typedef long long swig_type_578;
+typedef _gostring_ swig_type_579;
+typedef long long swig_type_580;
+typedef _gostring_ swig_type_581;
+typedef _goslice_ swig_type_582;
+typedef long long swig_type_583;
+typedef _gostring_ swig_type_584;
+typedef long long swig_type_585;
+typedef _gostring_ swig_type_586;
+typedef _goslice_ swig_type_587;
+typedef long long swig_type_588;
+typedef _gostring_ swig_type_589;
+typedef long long swig_type_590;
+typedef _gostring_ swig_type_591;
+typedef long long swig_type_592;
+typedef long long swig_type_593;
+typedef _gostring_ swig_type_594;
+typedef long long swig_type_595;
+typedef long long swig_type_596;
+typedef _gostring_ swig_type_597;
+typedef long long swig_type_598;
+typedef _gostring_ swig_type_599;
+typedef _goslice_ swig_type_600;
+typedef _gostring_ swig_type_601;
+typedef long long swig_type_602;
+typedef _gostring_ swig_type_603;
+typedef long long swig_type_604;
+typedef long long swig_type_605;
+typedef _gostring_ swig_type_606;
+typedef long long swig_type_607;
+typedef long long swig_type_608;
+typedef _gostring_ swig_type_609;
+typedef long long swig_type_610;
+typedef _gostring_ swig_type_611;
+typedef long long swig_type_612;
+typedef _gostring_ swig_type_613;
+typedef _gostring_ swig_type_614;
+typedef _gostring_ swig_type_615;
+typedef _gostring_ swig_type_616;
+typedef long long swig_type_617;
+typedef _gostring_ swig_type_618;
+typedef long long swig_type_619;
+typedef _gostring_ swig_type_620;
+typedef long long swig_type_621;
+typedef _gostring_ swig_type_622;
+typedef long long swig_type_623;
+typedef _gostring_ swig_type_624;
+typedef long long swig_type_625;
+typedef _gostring_ swig_type_626;
+typedef long long swig_type_627;
+typedef _gostring_ swig_type_628;
+typedef _gostring_ swig_type_629;
+typedef long long swig_type_630;
+typedef long long swig_type_631;
+typedef long long swig_type_632;
+typedef long long swig_type_633;
+typedef long long swig_type_634;
+typedef long long swig_type_635;
+typedef long long swig_type_636;
+typedef long long swig_type_637;
+typedef long long swig_type_638;
+typedef long long swig_type_639;
+typedef long long swig_type_640;
+typedef long long swig_type_641;
+typedef long long swig_type_642;
+typedef _gostring_ swig_type_643;
+typedef long long swig_type_644;
+typedef long long swig_type_645;
+typedef long long swig_type_646;
+typedef _goslice_ swig_type_647;
+typedef long long swig_type_648;
+typedef long long swig_type_649;
+typedef _gostring_ swig_type_650;
+typedef _gostring_ swig_type_651;
+typedef long long swig_type_652;
+typedef _goslice_ swig_type_653;
+typedef long long swig_type_654;
+typedef _gostring_ swig_type_655;
+typedef long long swig_type_656;
+typedef _gostring_ swig_type_657;
+typedef long long swig_type_658;
+typedef _goslice_ swig_type_659;
+typedef long long swig_type_660;
+typedef _gostring_ swig_type_661;
+typedef long long swig_type_662;
+typedef _gostring_ swig_type_663;
+typedef long long swig_type_664;
+typedef _gostring_ swig_type_665;
+typedef long long swig_type_666;
+extern void _wrap_Swig_free_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_F16_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_F32_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_F64_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_I8_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_U8_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_I16_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_U16_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_I32_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_U32_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_I64_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_U64_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_8e0ac011ee65b377(void);
 
 #cgo pkg-config: dist
 
-extern uintptr_t _wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(int);
-extern void _wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_delete_ReplicaBody_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_intgo _wrap_ReplicaBody_call_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_new_StrategyBox_cdist_869620537ffcacdd(void);
-extern uintptr_t _wrap_StrategyBox_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_delete_StrategyBox_cdist_869620537ffcacdd(uintptr_t arg1);
-extern uintptr_t _wrap_new_ReplicaBox_cdist_869620537ffcacdd(void);
-extern uintptr_t _wrap_ReplicaBox_get_cdist_869620537ffcacdd(uintptr_t arg1);
-extern void _wrap_delete_ReplicaBox_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_intgo _wrap_fail_cdist_869620537ffcacdd(swig_intgo arg1, swig_type_3 arg2);
-extern swig_intgo _wrap_failAsTold_cdist_869620537ffcacdd(swig_intgo arg1, swig_type_4 arg2);
-extern swig_type_5 _wrap_statusName_cdist_869620537ffcacdd(swig_intgo arg1);
-extern swig_intgo _wrap_version_cdist_869620537ffcacdd(void);
-extern swig_type_6 _wrap_Strategy_make_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_7 _wrap_Strategy_destroy_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_intgo _wrap_Strategy_num_replicas_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_type_8 _wrap_Strategy_cancel_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_type_9 _wrap_Strategy_run_cdist_869620537ffcacdd(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_10 _wrap_Strategy_enter_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, uintptr_t arg3);
-extern swig_intgo _wrap_Replica_id_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_intgo _wrap_Replica_num_replicas_cdist_869620537ffcacdd(uintptr_t arg1);
-extern swig_type_11 _wrap_Replica_leave_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_12 _wrap_Replica_all_reduce_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_13 arg4, swig_type_14 arg5, swig_type_15 arg6, swig_type_16 arg7);
-extern swig_type_17 _wrap_Replica_broadcast_cdist_869620537ffcacdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Replica_barrier_cdist_869620537ffcacdd(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e0ac011ee65b377(int);
+extern void _wrap_DeleteDirectorCallbacks_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_delete_Callbacks_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_intgo _wrap_Callbacks_replica_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3);
+extern swig_type_3 _wrap_Callbacks_values_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_4 arg2, swig_type_5 arg3, swig_type_6 arg4, swig_type_7 arg5);
+extern swig_type_8 _wrap_Callbacks_merge_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_9 arg2, swig_type_10 arg3, swig_type_11 arg4);
+extern swig_intgo _wrap_Callbacks_update_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_12 arg2, swig_type_13 arg3, swig_type_14 arg4);
+extern swig_type_15 _wrap_Callbacks_update_values_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_type_17 arg4, swig_type_18 arg5, swig_type_19 arg6, swig_type_20 arg7);
+extern swig_type_21 _wrap_Callbacks_source_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_22 arg2, swig_type_23 arg3);
+extern swig_type_24 _wrap_Callbacks_file_source_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3, swig_type_27 arg4, swig_type_28 arg5);
+extern swig_type_29 _wrap_Callbacks_dataset_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_30 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_31 _wrap_Callbacks_dataset_reduce_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_32 arg2, swig_type_33 arg3, swig_type_34 arg4);
+extern swig_type_35 _wrap_Callbacks_value_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_36 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_37 _wrap_Callbacks_initial_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_38 arg2);
+extern void _wrap_Callbacks_loop_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
+extern void _wrap_Callbacks_reduce_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3, swig_type_44 arg4, swig_type_45 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_intgo arg6, swig_type_50 arg7, swig_type_51 arg8, swig_intgo arg9, swig_type_52 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_53 arg2, swig_intgo arg3, swig_type_54 arg4, swig_type_55 arg5, swig_type_56 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3, swig_type_63 arg4, swig_intgo arg5, swig_type_64 arg6);
+extern void _wrap_Callbacks_log_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_65 arg2, swig_intgo arg3, swig_type_66 arg4);
+extern void _wrap_Callbacks_release_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_67 arg2);
+extern void _wrap_set_callbacks_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_intgo _wrap_dist_version_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_8e0ac011ee65b377(swig_type_68 arg1);
+extern swig_type_69 _wrap_dist_status_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_70 _wrap_dist_fail_cdist_8e0ac011ee65b377(swig_intgo arg1, swig_type_71 arg2);
+extern void _wrap_dist_communication_options_implementation_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_72 arg2);
+extern swig_type_73 _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_74 arg2);
+extern swig_type_75 _wrap_dist_communication_options_timeout_ns_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_communication_options_has_timeout_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_communication_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_76 _wrap_dist_communication_options_merge_cdist_8e0ac011ee65b377(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_77 _wrap_dist_communication_options_describe_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_num_packs_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_80 arg2);
+extern swig_type_81 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_83 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_84 _wrap_dist_cross_device_create_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_8e0ac011ee65b377(swig_type_85 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_8e0ac011ee65b377(swig_type_86 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_8e0ac011ee65b377(swig_type_87 arg1);
+extern swig_type_88 _wrap_dist_cross_device_device_cdist_8e0ac011ee65b377(swig_type_89 arg1);
+extern void _wrap_dist_strategy_options_kind_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_threads_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_placement_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_90 arg2);
+extern swig_type_91 _wrap_dist_strategy_options_timeout_ns_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_92 arg2);
+extern swig_type_93 _wrap_dist_strategy_options_parameter_device_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_communication_set_cdist_8e0ac011ee65b377(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_94 arg2);
+extern swig_type_95 _wrap_dist_strategy_options_cross_device_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_strategy_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_log_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_96 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
+extern void _wrap_dist_strategy_options_set_functions_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_99 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_100 _wrap_dist_strategy_create_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_101 _wrap_dist_strategy_destroy_cdist_8e0ac011ee65b377(swig_type_102 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_8e0ac011ee65b377(swig_type_103 arg1);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_8e0ac011ee65b377(swig_type_104 arg1);
+extern swig_type_105 _wrap_dist_strategy_device_cdist_8e0ac011ee65b377(swig_type_106 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_107 _wrap_dist_strategy_parameter_device_cdist_8e0ac011ee65b377(swig_type_108 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_109 _wrap_dist_canonical_device_cdist_8e0ac011ee65b377(swig_type_110 arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_dist_strategy_properties_kind_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_workers_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_between_graph_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_init_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_113 _wrap_dist_strategy_query_cdist_8e0ac011ee65b377(swig_type_114 arg1, uintptr_t arg2);
+extern swig_type_115 _wrap_dist_strategy_cluster_resolver_cdist_8e0ac011ee65b377(swig_type_116 arg1, swig_voidp arg2);
+extern swig_type_117 _wrap_dist_reduce_op_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_118 _wrap_dist_communication_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_119 _wrap_dist_cross_device_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_120 _wrap_dist_synchronization_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_121 _wrap_dist_aggregation_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_122 _wrap_dist_input_mode_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_123 _wrap_dist_shard_policy_name_cdist_8e0ac011ee65b377(swig_intgo arg1);
+extern swig_type_124 _wrap_dist_communication_from_name_cdist_8e0ac011ee65b377(swig_type_125 arg1, swig_voidp arg2);
+extern swig_type_126 _wrap_dist_synchronization_from_name_cdist_8e0ac011ee65b377(swig_type_127 arg1, swig_voidp arg2);
+extern swig_type_128 _wrap_dist_aggregation_from_name_cdist_8e0ac011ee65b377(swig_type_129 arg1, swig_voidp arg2);
+extern swig_type_130 _wrap_dist_input_mode_from_name_cdist_8e0ac011ee65b377(swig_type_131 arg1, swig_voidp arg2);
+extern swig_type_132 _wrap_dist_shard_policy_from_name_cdist_8e0ac011ee65b377(swig_type_133 arg1, swig_voidp arg2);
+extern swig_type_134 _wrap_dist_strategy_cancel_cdist_8e0ac011ee65b377(swig_type_135 arg1);
+extern swig_type_136 _wrap_dist_run_cdist_8e0ac011ee65b377(swig_type_137 arg1, swig_type_138 arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_139 arg2);
+extern swig_type_140 _wrap_dist_run_options_timeout_ns_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_run_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_run_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_141 _wrap_dist_run_values_cdist_8e0ac011ee65b377(swig_type_142 arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_146 _wrap_dist_replica_enter_cdist_8e0ac011ee65b377(swig_type_147 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_148 _wrap_dist_replica_leave_cdist_8e0ac011ee65b377(swig_type_149 arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_replica_id_cdist_8e0ac011ee65b377(swig_type_150 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_8e0ac011ee65b377(swig_type_151 arg1);
+extern swig_type_152 _wrap_dist_replica_strategy_cdist_8e0ac011ee65b377(swig_type_153 arg1);
+extern swig_type_154 _wrap_dist_parallel_for_cdist_8e0ac011ee65b377(swig_type_155 arg1, swig_type_156 arg2, swig_type_157 arg3, swig_type_158 arg4, swig_type_159 arg5);
+extern swig_type_160 _wrap_dist_group_create_cdist_8e0ac011ee65b377(swig_type_161 arg1, swig_type_162 arg2, swig_type_163 arg3, swig_voidp arg4);
+extern swig_type_164 _wrap_dist_group_destroy_cdist_8e0ac011ee65b377(swig_type_165 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_8e0ac011ee65b377(swig_type_166 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_8e0ac011ee65b377(swig_type_167 arg1, swig_intgo arg2);
+extern void _wrap_dist_collective_options_numerics_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_168 arg2);
+extern swig_type_169 _wrap_dist_collective_options_tag_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_170 arg2);
+extern swig_type_171 _wrap_dist_collective_options_timeout_ns_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_dist_collective_options_group_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_174 arg2);
+extern swig_type_175 _wrap_dist_collective_options_contributions_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_axis_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_planned_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_176 arg2);
+extern swig_type_177 _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_implementation_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_collective_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_180 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3);
+extern void _wrap_dist_collective_options_begin_work_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_183 _wrap_dist_collective_options_work_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_184 _wrap_dist_all_reduce_cdist_8e0ac011ee65b377(swig_type_185 arg1, swig_intgo arg2, swig_type_186 arg3, swig_type_187 arg4, swig_type_188 arg5, uintptr_t arg6);
+extern swig_type_189 _wrap_dist_reduce_to_root_cdist_8e0ac011ee65b377(swig_type_190 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_191 arg4, swig_type_192 arg5, swig_type_193 arg6, uintptr_t arg7);
+extern swig_type_194 _wrap_dist_reduce_scatter_cdist_8e0ac011ee65b377(swig_type_195 arg1, swig_intgo arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5, uintptr_t arg6);
+extern swig_type_199 _wrap_dist_all_gather_cdist_8e0ac011ee65b377(swig_type_200 arg1, swig_type_201 arg2, swig_type_202 arg3, swig_type_203 arg4, uintptr_t arg5);
+extern swig_type_204 _wrap_dist_gather_to_root_cdist_8e0ac011ee65b377(swig_type_205 arg1, swig_intgo arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, uintptr_t arg6);
+extern swig_type_209 _wrap_dist_broadcast_cdist_8e0ac011ee65b377(swig_type_210 arg1, swig_intgo arg2, swig_type_211 arg3, swig_type_212 arg4, swig_type_213 arg5, uintptr_t arg6);
+extern swig_type_214 _wrap_dist_scatter_from_root_cdist_8e0ac011ee65b377(swig_type_215 arg1, swig_intgo arg2, swig_type_216 arg3, swig_type_217 arg4, swig_type_218 arg5, uintptr_t arg6);
+extern swig_type_219 _wrap_dist_all_to_all_cdist_8e0ac011ee65b377(swig_type_220 arg1, swig_type_221 arg2, swig_type_222 arg3, swig_type_223 arg4, uintptr_t arg5);
+extern swig_type_224 _wrap_dist_scan_cdist_8e0ac011ee65b377(swig_type_225 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_226 arg4, swig_type_227 arg5, swig_type_228 arg6, uintptr_t arg7);
+extern swig_type_229 _wrap_dist_permute_cdist_8e0ac011ee65b377(swig_type_230 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6, uintptr_t arg7);
+extern swig_type_234 _wrap_dist_barrier_cdist_8e0ac011ee65b377(swig_type_235 arg1, uintptr_t arg2);
+extern swig_type_236 _wrap_dist_all_reduce_value_cdist_8e0ac011ee65b377(swig_type_237 arg1, swig_intgo arg2, swig_type_238 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_239 _wrap_dist_all_gather_value_cdist_8e0ac011ee65b377(swig_type_240 arg1, swig_type_241 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_apply_options_kind_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_8e0ac011ee65b377(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_learning_rate_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_apply_options_momentum_set_cdist_8e0ac011ee65b377(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_momentum_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_8e0ac011ee65b377(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_clip_norm_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_apply_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_states_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_type_244 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_245 arg2);
+extern void _wrap_dist_apply_options_want_norm_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern double _wrap_dist_apply_options_norm_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_246 _wrap_dist_reduce_apply_cdist_8e0ac011ee65b377(swig_type_247 arg1, swig_intgo arg2, swig_type_248 arg3, swig_type_249 arg4, swig_type_250 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_251 _wrap_dist_work_start_cdist_8e0ac011ee65b377(swig_type_252 arg1);
+extern swig_type_253 _wrap_dist_work_ready_cdist_8e0ac011ee65b377(swig_type_254 arg1, swig_type_255 arg2);
+extern swig_type_256 _wrap_dist_work_test_cdist_8e0ac011ee65b377(swig_type_257 arg1, swig_voidp arg2);
+extern swig_type_258 _wrap_dist_work_wait_cdist_8e0ac011ee65b377(swig_type_259 arg1, swig_type_260 arg2);
+extern swig_type_261 _wrap_dist_work_wait_any_cdist_8e0ac011ee65b377(swig_type_262 arg1, swig_type_263 arg2, swig_type_264 arg3, swig_voidp arg4);
+extern swig_type_265 _wrap_dist_work_cancel_cdist_8e0ac011ee65b377(swig_type_266 arg1);
+extern void _wrap_dist_work_destroy_cdist_8e0ac011ee65b377(swig_type_267 arg1);
+extern swig_type_268 _wrap_dist_merge_call_cdist_8e0ac011ee65b377(swig_type_269 arg1, swig_type_270 arg2, swig_type_271 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_272 _wrap_dist_value_create_tensor_cdist_8e0ac011ee65b377(swig_type_273 arg1, swig_type_274 arg2, swig_voidp arg3);
+extern swig_type_275 _wrap_dist_value_wrap_tensor_cdist_8e0ac011ee65b377(swig_type_276 arg1, swig_type_277 arg2, swig_type_278 arg3, swig_voidp arg4);
+extern swig_type_279 _wrap_dist_value_create_per_replica_cdist_8e0ac011ee65b377(swig_type_280 arg1, swig_type_281 arg2, swig_type_282 arg3, swig_voidp arg4);
+extern swig_type_283 _wrap_dist_value_create_mirrored_cdist_8e0ac011ee65b377(swig_type_284 arg1, swig_type_285 arg2, swig_type_286 arg3, swig_voidp arg4);
+extern swig_type_287 _wrap_dist_value_create_list_cdist_8e0ac011ee65b377(swig_type_288 arg1, swig_type_289 arg2, swig_type_290 arg3, swig_voidp arg4);
+extern swig_type_291 _wrap_dist_value_create_tuple_cdist_8e0ac011ee65b377(swig_type_292 arg1, swig_type_293 arg2, swig_type_294 arg3, swig_voidp arg4);
+extern swig_type_295 _wrap_dist_value_create_dict_cdist_8e0ac011ee65b377(swig_type_296 arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4, swig_voidp arg5);
+extern swig_type_300 _wrap_dist_value_create_none_cdist_8e0ac011ee65b377(swig_type_301 arg1, swig_voidp arg2);
+extern swig_type_302 _wrap_dist_value_create_text_cdist_8e0ac011ee65b377(swig_type_303 arg1, swig_type_304 arg2, swig_voidp arg3);
+extern swig_type_305 _wrap_dist_value_wrap_object_cdist_8e0ac011ee65b377(swig_type_306 arg1, swig_type_307 arg2, swig_voidp arg3);
+extern swig_type_308 _wrap_dist_value_create_composite_cdist_8e0ac011ee65b377(swig_type_309 arg1, swig_intgo arg2, swig_type_310 arg3, swig_type_311 arg4, swig_voidp arg5);
+extern swig_type_312 _wrap_dist_value_create_variable_cdist_8e0ac011ee65b377(swig_type_313 arg1, swig_voidp arg2);
+extern swig_type_314 _wrap_dist_values_from_function_cdist_8e0ac011ee65b377(swig_type_315 arg1, swig_type_316 arg2, swig_voidp arg3);
+extern swig_type_317 _wrap_dist_value_retain_cdist_8e0ac011ee65b377(swig_type_318 arg1);
+extern void _wrap_dist_value_release_cdist_8e0ac011ee65b377(swig_type_319 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_8e0ac011ee65b377(swig_type_320 arg1);
+extern swig_type_321 _wrap_dist_value_size_cdist_8e0ac011ee65b377(swig_type_322 arg1);
+extern swig_type_323 _wrap_dist_value_item_cdist_8e0ac011ee65b377(swig_type_324 arg1, swig_type_325 arg2);
+extern swig_type_326 _wrap_dist_value_key_cdist_8e0ac011ee65b377(swig_type_327 arg1, swig_type_328 arg2);
+extern swig_type_329 _wrap_dist_value_get_cdist_8e0ac011ee65b377(swig_type_330 arg1, swig_type_331 arg2);
+extern swig_type_332 _wrap_dist_value_tensor_cdist_8e0ac011ee65b377(swig_type_333 arg1, swig_type_334 arg2);
+extern swig_type_335 _wrap_dist_value_variable_cdist_8e0ac011ee65b377(swig_type_336 arg1);
+extern swig_type_337 _wrap_dist_value_text_cdist_8e0ac011ee65b377(swig_type_338 arg1);
+extern swig_type_339 _wrap_dist_value_object_cdist_8e0ac011ee65b377(swig_type_340 arg1);
+extern swig_type_341 _wrap_dist_value_from_dlpack_cdist_8e0ac011ee65b377(swig_type_342 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_343 _wrap_dist_value_to_dlpack_cdist_8e0ac011ee65b377(swig_type_344 arg1, uintptr_t arg2);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_345 arg2);
+extern swig_type_346 _wrap_dist_variable_options_name_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_variable_options_trainable_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_variable_options_partitions_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_variable_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_347 arg2);
+extern swig_type_348 _wrap_dist_variable_create_cdist_8e0ac011ee65b377(swig_type_349 arg1, swig_type_350 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_351 _wrap_dist_replica_variable_cdist_8e0ac011ee65b377(swig_type_352 arg1, swig_type_353 arg2, swig_type_354 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_dist_variable_destroy_cdist_8e0ac011ee65b377(swig_type_355 arg1);
+extern swig_type_356 _wrap_dist_variable_name_cdist_8e0ac011ee65b377(swig_type_357 arg1);
+extern swig_type_358 _wrap_dist_variable_class_cdist_8e0ac011ee65b377(swig_type_359 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_8e0ac011ee65b377(swig_type_360 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_8e0ac011ee65b377(swig_type_361 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_8e0ac011ee65b377(swig_type_362 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_8e0ac011ee65b377(swig_type_363 arg1);
+extern swig_type_364 _wrap_dist_variable_copy_name_cdist_8e0ac011ee65b377(swig_type_365 arg1, swig_intgo arg2);
+extern swig_type_366 _wrap_dist_variable_device_cdist_8e0ac011ee65b377(swig_type_367 arg1, swig_type_368 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_369 _wrap_dist_variable_created_in_scope_cdist_8e0ac011ee65b377(swig_type_370 arg1, swig_type_371 arg2, swig_voidp arg3);
+extern swig_type_372 _wrap_dist_colocate_enter_cdist_8e0ac011ee65b377(swig_type_373 arg1, swig_type_374 arg2);
+extern swig_type_375 _wrap_dist_colocate_exit_cdist_8e0ac011ee65b377(swig_type_376 arg1);
+extern swig_type_377 _wrap_dist_variable_component_cdist_8e0ac011ee65b377(swig_type_378 arg1, swig_intgo arg2, swig_type_379 arg3);
+extern swig_type_380 _wrap_dist_variable_read_cdist_8e0ac011ee65b377(swig_type_381 arg1, swig_type_382 arg2, swig_voidp arg3);
+extern swig_type_383 _wrap_dist_variable_assign_cdist_8e0ac011ee65b377(swig_type_384 arg1, swig_type_385 arg2, swig_intgo arg3, swig_type_386 arg4);
+extern swig_type_387 _wrap_dist_variable_scatter_cdist_8e0ac011ee65b377(swig_type_388 arg1, swig_type_389 arg2, swig_intgo arg3, swig_type_390 arg4);
+extern swig_type_391 _wrap_dist_replica_read_cdist_8e0ac011ee65b377(swig_type_392 arg1, swig_type_393 arg2, swig_voidp arg3);
+extern swig_type_394 _wrap_dist_replica_assign_cdist_8e0ac011ee65b377(swig_type_395 arg1, swig_type_396 arg2, swig_intgo arg3, swig_type_397 arg4, uintptr_t arg5);
+extern swig_type_398 _wrap_dist_replica_assign_value_cdist_8e0ac011ee65b377(swig_type_399 arg1, swig_type_400 arg2, swig_intgo arg3, swig_type_401 arg4, uintptr_t arg5);
+extern swig_type_402 _wrap_dist_replica_scatter_cdist_8e0ac011ee65b377(swig_type_403 arg1, swig_type_404 arg2, swig_intgo arg3, swig_type_405 arg4, uintptr_t arg5);
+extern swig_type_406 _wrap_dist_reduce_op_from_name_cdist_8e0ac011ee65b377(swig_type_407 arg1, swig_voidp arg2);
+extern swig_type_408 _wrap_dist_reduce_op_from_aggregation_cdist_8e0ac011ee65b377(swig_intgo arg1, swig_voidp arg2);
+extern swig_type_409 _wrap_dist_reduce_cdist_8e0ac011ee65b377(swig_type_410 arg1, swig_intgo arg2, swig_type_411 arg3, swig_type_412 arg4, swig_type_413 arg5, swig_voidp arg6);
+extern swig_type_414 _wrap_dist_reduce_to_cdist_8e0ac011ee65b377(swig_type_415 arg1, swig_intgo arg2, swig_type_416 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_417 _wrap_dist_batch_reduce_to_cdist_8e0ac011ee65b377(swig_type_418 arg1, swig_intgo arg2, swig_type_419 arg3, uintptr_t arg4, swig_type_420 arg5, swig_type_421 arg6);
+extern swig_type_422 _wrap_dist_broadcast_to_cdist_8e0ac011ee65b377(swig_type_423 arg1, swig_type_424 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_425 _wrap_dist_gather_cdist_8e0ac011ee65b377(swig_type_426 arg1, swig_type_427 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_428 _wrap_dist_destination_device_cdist_8e0ac011ee65b377(swig_type_429 arg1, uintptr_t arg2, swig_type_430 arg3, swig_type_431 arg4);
+extern swig_type_432 _wrap_dist_cross_device_reduce_cdist_8e0ac011ee65b377(swig_type_433 arg1, swig_intgo arg2, swig_type_434 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_435 _wrap_dist_cross_device_batch_reduce_cdist_8e0ac011ee65b377(swig_type_436 arg1, swig_intgo arg2, swig_type_437 arg3, uintptr_t arg4, swig_type_438 arg5, swig_type_439 arg6);
+extern swig_type_440 _wrap_dist_cross_device_broadcast_cdist_8e0ac011ee65b377(swig_type_441 arg1, swig_type_442 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_443 _wrap_dist_cross_device_gather_cdist_8e0ac011ee65b377(swig_type_444 arg1, swig_type_445 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_446 _wrap_dist_update_cdist_8e0ac011ee65b377(swig_type_447 arg1, swig_type_448 arg2, swig_type_449 arg3, swig_type_450 arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_update_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_update_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_451 _wrap_dist_update_values_cdist_8e0ac011ee65b377(swig_type_452 arg1, swig_type_453 arg2, swig_type_454 arg3, swig_type_455 arg4, swig_type_456 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_457 _wrap_dist_update_non_slot_cdist_8e0ac011ee65b377(swig_type_458 arg1, swig_type_459 arg2, swig_type_460 arg3, swig_type_461 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_462 _wrap_dist_replica_update_cdist_8e0ac011ee65b377(swig_type_463 arg1, swig_type_464 arg2, swig_type_465 arg3, swig_type_466 arg4, swig_type_467 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_468 _wrap_dist_value_container_cdist_8e0ac011ee65b377(swig_type_469 arg1);
+extern swig_type_470 _wrap_dist_local_results_cdist_8e0ac011ee65b377(swig_type_471 arg1, swig_type_472 arg2, swig_voidp arg3);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_473 arg2);
+extern swig_type_474 _wrap_dist_dataset_options_global_batch_size_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_475 arg2);
+extern swig_type_476 _wrap_dist_dataset_options_seed_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_dataset_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_477 arg2, swig_type_478 arg3);
+extern swig_type_479 _wrap_dist_dataset_create_from_tensors_cdist_8e0ac011ee65b377(swig_type_480 arg1, swig_type_481 arg2, swig_type_482 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_483 _wrap_dist_dataset_create_from_callback_cdist_8e0ac011ee65b377(swig_type_484 arg1, swig_type_485 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_486 _wrap_dist_dataset_create_from_files_cdist_8e0ac011ee65b377(swig_type_487 arg1, swig_type_488 arg2, swig_type_489 arg3, swig_type_490 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_input_context_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_input_context_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_491 _wrap_dist_input_context_per_replica_batch_size_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_492 arg2, swig_voidp arg3);
+extern swig_type_493 _wrap_dist_dataset_create_from_function_cdist_8e0ac011ee65b377(swig_type_494 arg1, swig_type_495 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_496 _wrap_dist_batch_sizes_for_worker_cdist_8e0ac011ee65b377(swig_type_497 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_498 arg5, swig_type_499 arg6);
+extern swig_type_500 _wrap_dist_dataset_element_spec_cdist_8e0ac011ee65b377(swig_type_501 arg1, swig_voidp arg2);
+extern swig_type_502 _wrap_dist_dataset_reduce_cdist_8e0ac011ee65b377(swig_type_503 arg1, swig_type_504 arg2, swig_type_505 arg3, swig_voidp arg4);
+extern swig_type_506 _wrap_dist_dataset_check_shards_cdist_8e0ac011ee65b377(swig_type_507 arg1, swig_type_508 arg2);
+extern void _wrap_dist_dataset_destroy_cdist_8e0ac011ee65b377(swig_type_509 arg1);
+extern swig_type_510 _wrap_dist_iterator_create_cdist_8e0ac011ee65b377(swig_type_511 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_512 arg2);
+extern swig_type_513 _wrap_dist_position_pass_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_514 arg2);
+extern swig_type_515 _wrap_dist_position_elements_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_516 arg2);
+extern swig_type_517 _wrap_dist_position_examples_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_518 arg2);
+extern swig_type_519 _wrap_dist_position_batches_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_position_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_520 _wrap_dist_iterator_position_cdist_8e0ac011ee65b377(swig_type_521 arg1, uintptr_t arg2);
+extern swig_type_522 _wrap_dist_iterator_create_at_cdist_8e0ac011ee65b377(swig_type_523 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_524 _wrap_dist_iterator_next_cdist_8e0ac011ee65b377(swig_type_525 arg1, swig_voidp arg2);
+extern swig_type_526 _wrap_dist_iterator_next_optional_cdist_8e0ac011ee65b377(swig_type_527 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_8e0ac011ee65b377(swig_type_528 arg1);
+extern void _wrap_dist_drift_num_copies_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_drift_replica_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_drift_expected_replica_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_529 arg2);
+extern swig_type_530 _wrap_dist_drift_element_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_drift_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_531 _wrap_dist_variable_check_drift_cdist_8e0ac011ee65b377(swig_type_532 arg1, swig_type_533 arg2, uintptr_t arg3);
+extern swig_type_534 _wrap_dist_metric_create_cdist_8e0ac011ee65b377(swig_type_535 arg1, swig_intgo arg2, swig_type_536 arg3, swig_voidp arg4);
+extern swig_type_537 _wrap_dist_metric_update_cdist_8e0ac011ee65b377(swig_type_538 arg1, swig_type_539 arg2, swig_type_540 arg3, swig_type_541 arg4, swig_type_542 arg5);
+extern swig_type_543 _wrap_dist_metric_result_cdist_8e0ac011ee65b377(swig_type_544 arg1, swig_type_545 arg2, swig_voidp arg3);
+extern swig_type_546 _wrap_dist_metric_reset_cdist_8e0ac011ee65b377(swig_type_547 arg1, swig_type_548 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_8e0ac011ee65b377(swig_type_549 arg1);
+extern swig_type_550 _wrap_dist_metric_name_cdist_8e0ac011ee65b377(swig_type_551 arg1);
+extern swig_type_552 _wrap_dist_metric_variable_cdist_8e0ac011ee65b377(swig_type_553 arg1);
+extern void _wrap_dist_metric_destroy_cdist_8e0ac011ee65b377(swig_type_554 arg1);
+extern swig_type_555 _wrap_dist_average_loss_cdist_8e0ac011ee65b377(swig_type_556 arg1, swig_type_557 arg2, swig_type_558 arg3, swig_type_559 arg4, swig_type_560 arg5);
+extern swig_type_561 _wrap_dist_scale_regularization_loss_cdist_8e0ac011ee65b377(swig_type_562 arg1, swig_type_563 arg2, swig_type_564 arg3);
+extern swig_type_565 _wrap_dist_scope_enter_cdist_8e0ac011ee65b377(swig_type_566 arg1);
+extern swig_type_567 _wrap_dist_scope_exit_cdist_8e0ac011ee65b377(swig_type_568 arg1);
+extern swig_type_569 _wrap_dist_set_strategy_cdist_8e0ac011ee65b377(swig_type_570 arg1);
+extern swig_type_571 _wrap_dist_get_strategy_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_8e0ac011ee65b377(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_8e0ac011ee65b377(void);
+extern swig_type_572 _wrap_dist_get_replica_cdist_8e0ac011ee65b377(void);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_8e0ac011ee65b377(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_573 arg2, swig_type_574 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_575 arg2, swig_type_576 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_577 arg2, swig_type_578 arg3);
+extern swig_type_579 _wrap_dist_checkpoint_save_cdist_8e0ac011ee65b377(swig_type_580 arg1, swig_type_581 arg2, swig_type_582 arg3, swig_type_583 arg4, uintptr_t arg5);
+extern swig_type_584 _wrap_dist_checkpoint_load_cdist_8e0ac011ee65b377(swig_type_585 arg1, swig_type_586 arg2, swig_type_587 arg3, swig_type_588 arg4, uintptr_t arg5);
+extern swig_type_589 _wrap_dist_checkpoint_open_cdist_8e0ac011ee65b377(swig_type_590 arg1, swig_type_591 arg2, swig_voidp arg3);
+extern swig_type_592 _wrap_dist_checkpoint_size_cdist_8e0ac011ee65b377(swig_type_593 arg1);
+extern swig_type_594 _wrap_dist_checkpoint_name_cdist_8e0ac011ee65b377(swig_type_595 arg1, swig_type_596 arg2);
+extern swig_type_597 _wrap_dist_checkpoint_spec_cdist_8e0ac011ee65b377(swig_type_598 arg1, swig_type_599 arg2, swig_type_600 arg3);
+extern swig_type_601 _wrap_dist_checkpoint_read_cdist_8e0ac011ee65b377(swig_type_602 arg1, swig_type_603 arg2, swig_voidp arg3);
+extern swig_type_604 _wrap_dist_checkpoint_num_metadata_cdist_8e0ac011ee65b377(swig_type_605 arg1);
+extern swig_type_606 _wrap_dist_checkpoint_metadata_key_cdist_8e0ac011ee65b377(swig_type_607 arg1, swig_type_608 arg2);
+extern swig_type_609 _wrap_dist_checkpoint_metadata_cdist_8e0ac011ee65b377(swig_type_610 arg1, swig_type_611 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_8e0ac011ee65b377(swig_type_612 arg1);
+extern swig_intgo _wrap_fail_cdist_8e0ac011ee65b377(swig_intgo arg1, swig_type_613 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_8e0ac011ee65b377(swig_intgo arg1, swig_type_614 arg2);
+extern swig_type_615 _wrap_Text_text_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_616 _wrap_Text_explain_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_617 arg2);
+extern swig_type_618 _wrap_Text_explain_dataset_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_619 arg2);
+extern swig_type_620 _wrap_Text_describe_value_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_621 arg2);
+extern swig_type_622 _wrap_Text_describe_variable_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_623 arg2);
+extern swig_type_624 _wrap_Text_write_trace_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_625 arg2);
+extern swig_type_626 _wrap_Text_write_metrics_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_627 arg2, swig_type_628 arg3);
+extern uintptr_t _wrap_new_Text_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_Text_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_629 _wrap_Stragglers_read_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_630 arg2);
+extern swig_type_631 _wrap_Stragglers_size_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_632 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_633 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_634 arg2);
+extern swig_type_635 _wrap_Stragglers_meetings_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_636 arg2);
+extern swig_type_637 _wrap_Stragglers_times_last_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_638 arg2);
+extern swig_type_639 _wrap_Stragglers_mean_late_ns_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_640 arg2);
+extern swig_type_641 _wrap_Stragglers_max_late_ns_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_642 arg2);
+extern swig_type_643 _wrap_Stragglers_tag_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_644 arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_Stragglers_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern void _wrap_tensor_at_cdist_8e0ac011ee65b377(swig_type_645 arg1, swig_type_646 arg2, swig_type_647 arg3);
+extern void _wrap_Destinations_add_cdist_8e0ac011ee65b377(uintptr_t arg1, swig_type_648 arg2, swig_type_649 arg3, swig_type_650 arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_8e0ac011ee65b377(void);
+extern void _wrap_delete_Destinations_cdist_8e0ac011ee65b377(uintptr_t arg1);
+extern swig_type_651 _wrap_quick_all_reduce_cdist_8e0ac011ee65b377(swig_type_652 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_653 arg4, swig_type_654 arg5, swig_type_655 arg6, swig_type_656 arg7);
+extern swig_type_657 _wrap_quick_broadcast_cdist_8e0ac011ee65b377(swig_type_658 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_659 arg4, swig_type_660 arg5, swig_type_661 arg6, swig_type_662 arg7);
+extern swig_type_663 _wrap_quick_barrier_cdist_8e0ac011ee65b377(swig_type_664 arg1, swig_type_665 arg2, swig_type_666 arg3);
 #undef intgo
 */
 import "C"
@@ -260,975 +1295,2018 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_BOOL int = _swig_getDIST_BOOL()
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
 func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
 func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
 func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
 func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
 func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
 func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
 func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
 func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
 func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
 func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
 func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
 func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
 func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
 func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
 func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
 func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
 func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
 func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
 func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
 func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
 func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
 func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
 func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
 func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
 func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
 func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
 func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
 func _swig_getDIST_CROSS_DEVICE_COLLECTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_COLLECTIVE int = _swig_getDIST_CROSS_DEVICE_COLLECTIVE()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
 func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
 func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
 func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
 func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
 func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
 func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
 func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
 func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
 func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
 func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
 func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
 func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_869620537ffcacdd())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_8e0ac011ee65b377())
 	return swig_r
 }
 
 var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
-const DIST_VERSION_MAJOR int = 0
-const DIST_VERSION_MINOR int = 1
-const DIST_VERSION_PATCH int = 0
-type SwigcptrStrategyOptions uintptr
 
-func (p SwigcptrStrategyOptions) Swigcptr() uintptr {
+// StatusError is a status that is not OK: the record of dist_swig_error() in dist.i.
+type StatusError struct{ Record string }
+
+func (e *StatusError) Error() string { return e.Record }
+
+
+func swigTexts(texts []string) string {
+	var all []byte
+	for _, text := range texts {
+		for i := 0; i < len(text) && text[i] != 0; i++ {
+			all = append(all, text[i])
+		}
+		all = append(all, 0)
+	}
+	return string(all)
+}
+
+type _swig_DirectorCallbacks struct {
+	SwigcptrCallbacks
+	v interface{}
+}
+
+func (p *_swig_DirectorCallbacks) Swigcptr() uintptr {
+	return getSwigcptr(p.SwigcptrCallbacks)
+}
+
+func (p *_swig_DirectorCallbacks) SwigIsCallbacks() {
+}
+
+func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
+	return p.v
+}
+
+func NewDirectorCallbacks(v interface{}) Callbacks {
+	p := &_swig_DirectorCallbacks{0, v}
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e0ac011ee65b377(C.int(swigDirectorAdd(p))))
+	return p
+}
+
+func DeleteDirectorCallbacks(arg1 Callbacks) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_DeleteDirectorCallbacks_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+//export Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377
+func Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377(c int) {
+	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
+	swigDirectorDelete(c)
+}
+
+type _swig_DirectorInterfaceCallbacksReplica interface {
+	Replica(int64, int64) int
+}
+
+func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64) int {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksReplica); swig_ok {
+		return swig_g.Replica(token, replica)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377(swig_c int, token int64, replica int64) (swig_result int) {
+	var swig_r int
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Replica(token, replica)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksValues interface {
+	Values(int64, int64, int64, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args int64, kwargs int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksValues); swig_ok {
+		return swig_g.Values(token, replica, args, kwargs)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Values(token, replica, args, kwargs)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksMerge interface {
+	Merge(int64, int64, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksMerge); swig_ok {
+		return swig_g.Merge(token, strategy, args)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Merge(token, strategy, args)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksUpdate interface {
+	Update(int64, int64, int64) int
+}
+
+func (swig_p *_swig_DirectorCallbacks) Update(token int64, copy int64, args int64) int {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksUpdate); swig_ok {
+		return swig_g.Update(token, copy, args)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377(swig_c int, token int64, copy int64, args int64) (swig_result int) {
+	var swig_r int
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Update(token, copy, args)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksUpdate_values interface {
+	Update_values(int64, int, string, int64, int64, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Update_values(token int64, replica int, device string, copy int64, args int64, kwargs int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksUpdate_values); swig_ok {
+		return swig_g.Update_values(token, replica, device, copy, args, kwargs)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+	var swig_r int64
+	var _swig_i_2 string
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+
+  _swig_i_2 = swigCopyString(device)
+
+	swig_r = swig_p.Update_values(token, replica, _swig_i_2, copy, args, kwargs)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksSource interface {
+	Source(int64, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksSource); swig_ok {
+		return swig_g.Source(token, index)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377(swig_c int, token int64, index int64) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Source(token, index)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksFile_source interface {
+	File_source(int64, int64, string, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name string, index int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksFile_source); swig_ok {
+		return swig_g.File_source(token, file, name, index)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+	var swig_r int64
+	var _swig_i_2 string
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+
+  _swig_i_2 = swigCopyString(name)
+
+	swig_r = swig_p.File_source(token, file, _swig_i_2, index)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksDataset interface {
+	Dataset(int64, int, int, int) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, pipeline int, num_replicas int) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksDataset); swig_ok {
+		return swig_g.Dataset(token, num_pipelines, pipeline, num_replicas)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksDataset_reduce interface {
+	Dataset_reduce(int64, int64, int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, batch int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksDataset_reduce); swig_ok {
+		return swig_g.Dataset_reduce(token, state, batch)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Dataset_reduce(token, state, batch)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksValue interface {
+	Value(int64, int, int) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_replicas int) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksValue); swig_ok {
+		return swig_g.Value(token, replica, num_replicas)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Value(token, replica, num_replicas)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksInitial interface {
+	Initial(int64) int64
+}
+
+func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksInitial); swig_ok {
+		return swig_g.Initial(token)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377(swig_c int, token int64) (swig_result int64) {
+	var swig_r int64
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Initial(token)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksLoop interface {
+	Loop(int64, int64, int64)
+}
+
+func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64) {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksLoop); swig_ok {
+		swig_g.Loop(token, begin, end)
+		return
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377(swig_c int, token int64, begin int64, end int64) {
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p.Loop(token, begin, end)
+}
+
+type _swig_DirectorInterfaceCallbacksReduce interface {
+	Reduce(int64, int64, int64, int64, int)
+}
+
+func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, count int64, dtype int) {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksReduce); swig_ok {
+		swig_g.Reduce(token, acc, in, count, dtype)
+		return
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p.Reduce(token, acc, in, count, dtype)
+}
+
+type _swig_DirectorInterfaceCallbacksApply interface {
+	Apply(int64, int64, int64, int64, int, int64, int64, int, int64)
+}
+
+func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksApply); swig_ok {
+		swig_g.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
+		return
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
+}
+
+type _swig_DirectorInterfaceCallbacksReduce_components interface {
+	Reduce_components(int64, int, int64, int64, int64) int
+}
+
+func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, components int64, n int64, out int64) int {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksReduce_components); swig_ok {
+		return swig_g.Reduce_components(token, op, components, n, out)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+	var swig_r int
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Reduce_components(token, op, components, n, out)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksBroadcast_copies interface {
+	Broadcast_copies(int64, int64, int64, int64) int
+}
+
+func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64, copies int64, n int64) int {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksBroadcast_copies); swig_ok {
+		return swig_g.Broadcast_copies(token, value, copies, n)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+	var swig_r int
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksGather_components interface {
+	Gather_components(int64, int64, int64, int, int64) int
+}
+
+func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components int64, n int64, axis int, out int64) int {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksGather_components); swig_ok {
+		return swig_g.Gather_components(token, components, n, axis, out)
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+	var swig_r int
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_r = swig_p.Gather_components(token, components, n, axis, out)
+	return swig_r
+}
+
+type _swig_DirectorInterfaceCallbacksLog interface {
+	Log(int64, int, string)
+}
+
+func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message string) {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksLog); swig_ok {
+		swig_g.Log(token, level, message)
+		return
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377(swig_c int, token int64, level int, message string) {
+	var _swig_i_2 string
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+
+  _swig_i_2 = swigCopyString(message)
+
+	swig_p.Log(token, level, _swig_i_2)
+}
+
+type _swig_DirectorInterfaceCallbacksRelease interface {
+	Release(int64)
+}
+
+func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
+	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceCallbacksRelease); swig_ok {
+		swig_g.Release(token)
+		return
+	}
+	panic("call to pure virtual method")
+}
+
+//export Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377
+func Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377(swig_c int, token int64) {
+	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
+	swig_p.Release(token)
+}
+
+type SwigcptrCallbacks uintptr
+
+func (p SwigcptrCallbacks) Swigcptr() uintptr {
 	return (uintptr)(p)
 }
 
-func (p SwigcptrStrategyOptions) SwigIsStrategyOptions() {
+func (p SwigcptrCallbacks) SwigIsCallbacks() {
 }
 
-func (arg1 SwigcptrStrategyOptions) SetKind(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+func (p SwigcptrCallbacks) DirectorInterface() interface{} {
+	return nil
 }
 
-func (arg1 SwigcptrStrategyOptions) GetKind() (_swig_ret int) {
+func DeleteCallbacks(arg1 Callbacks) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_Callbacks_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_1(_swig_i_1), C.swig_type_2(_swig_i_2)))
 	return swig_r
 }
 
-func (arg1 SwigcptrStrategyOptions) SetNum_replicas(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrStrategyOptions) GetNum_replicas() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrStrategyOptions) SetThreads(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrStrategyOptions) GetThreads() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrStrategyOptions) SetPlacement(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrStrategyOptions) GetPlacement() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrStrategyOptions) SetTimeout_ns(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_type_1(_swig_i_1))
-}
-
-func (arg1 SwigcptrStrategyOptions) GetTimeout_ns() (_swig_ret int64) {
+func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_4(_swig_i_1), C.swig_type_5(_swig_i_2), C.swig_type_6(_swig_i_3), C.swig_type_7(_swig_i_4)))
 	return swig_r
 }
 
-func NewStrategyOptions() (_swig_ret StrategyOptions) {
-	var swig_r StrategyOptions
-	swig_r = (StrategyOptions)(SwigcptrStrategyOptions(C._wrap_new_StrategyOptions_cdist_869620537ffcacdd()))
+func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1), C.swig_type_10(_swig_i_2), C.swig_type_11(_swig_i_3)))
 	return swig_r
 }
 
-func DeleteStrategyOptions(arg1 StrategyOptions) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_StrategyOptions_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
+func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int)(C._wrap_Callbacks_update_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_12(_swig_i_1), C.swig_type_13(_swig_i_2), C.swig_type_14(_swig_i_3)))
+	return swig_r
 }
 
-type StrategyOptions interface {
+func (arg1 SwigcptrCallbacks) Update_values(arg2 int64, arg3 int, arg4 string, arg5 int64, arg6 int64, arg7 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_16(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_3)), C.swig_type_18(_swig_i_4), C.swig_type_19(_swig_i_5), C.swig_type_20(_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, arg5 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_25(_swig_i_1), C.swig_type_26(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_32(_swig_i_1), C.swig_type_33(_swig_i_2), C.swig_type_34(_swig_i_3)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_36(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_Callbacks_loop_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1), C.swig_type_40(_swig_i_2), C.swig_type_41(_swig_i_3))
+}
+
+func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_Callbacks_reduce_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_42(_swig_i_1), C.swig_type_43(_swig_i_2), C.swig_type_44(_swig_i_3), C.swig_type_45(_swig_i_4), C.swig_intgo(_swig_i_5))
+}
+
+func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	C._wrap_Callbacks_apply_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), C.swig_type_47(_swig_i_2), C.swig_type_48(_swig_i_3), C.swig_type_49(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_50(_swig_i_6), C.swig_type_51(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_52(_swig_i_9))
+}
+
+func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_54(_swig_i_3), C.swig_type_55(_swig_i_4), C.swig_type_56(_swig_i_5)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), C.swig_type_58(_swig_i_2), C.swig_type_59(_swig_i_3), C.swig_type_60(_swig_i_4)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), C.swig_type_62(_swig_i_2), C.swig_type_63(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_64(_swig_i_5)))
+	return swig_r
+}
+
+func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_Callbacks_log_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_Callbacks_release_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
+}
+
+type Callbacks interface {
 	Swigcptr() uintptr
-	SwigIsStrategyOptions()
+	SwigIsCallbacks()
+	DirectorInterface() interface{}
+	Replica(arg2 int64, arg3 int64) (_swig_ret int)
+	Values(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int64)
+	Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64)
+	Update(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int)
+	Update_values(arg2 int64, arg3 int, arg4 string, arg5 int64, arg6 int64, arg7 int64) (_swig_ret int64)
+	Source(arg2 int64, arg3 int64) (_swig_ret int64)
+	File_source(arg2 int64, arg3 int64, arg4 string, arg5 int64) (_swig_ret int64)
+	Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) (_swig_ret int64)
+	Dataset_reduce(arg2 int64, arg3 int64, arg4 int64) (_swig_ret int64)
+	Value(arg2 int64, arg3 int, arg4 int) (_swig_ret int64)
+	Initial(arg2 int64) (_swig_ret int64)
+	Loop(arg2 int64, arg3 int64, arg4 int64)
+	Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int)
+	Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64)
+	Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int)
+	Broadcast_copies(arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret int)
+	Gather_components(arg2 int64, arg3 int64, arg4 int64, arg5 int, arg6 int64) (_swig_ret int)
+	Log(arg2 int64, arg3 int, arg4 string)
+	Release(arg2 int64)
+}
+
+func Set_callbacks(arg1 Callbacks) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_set_callbacks_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+const DIST_VERSION_MAJOR int = 0
+const DIST_VERSION_MINOR int = 1
+const DIST_VERSION_PATCH int = 0
+func Dist_version() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_dist_version_cdist_8e0ac011ee65b377())
+	return swig_r
+}
+
+func Dist_has_feature(arg1 string) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_8e0ac011ee65b377(*(*C.swig_type_68)(unsafe.Pointer(&_swig_i_0))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	return swig_r
+}
+
+func Dist_status_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_status_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_fail_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_communication_options uintptr
+
+func (p SwigcptrDist_communication_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
+}
+
+func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_implementation_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_72(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_74(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_has_timeout_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_communication_options() (_swig_ret Dist_communication_options) {
+	var swig_r Dist_communication_options
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_communication_options(arg1 Dist_communication_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_communication_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_communication_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_communication_options()
+	SetImplementation(arg2 int)
+	GetImplementation() (_swig_ret int)
+	SetBytes_per_pack(arg2 int64)
+	GetBytes_per_pack() (_swig_ret int64)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetHas_timeout(arg2 int)
+	GetHas_timeout() (_swig_ret int)
+}
+
+func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist_communication_options, arg3 Dist_communication_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := getSwigcptr(arg3)
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 []byte, arg3 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), C.swig_type_79(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_cross_device_options uintptr
+
+func (p SwigcptrDist_cross_device_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
+}
+
+func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_cross_device_options_kind_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_cross_device_options) SetNum_packs(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_cross_device_options_num_packs_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
+	var swig_r Dist_cross_device_options
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_cross_device_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_82(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_dist_cross_device_options_set_functions_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+}
+
+type Dist_cross_device_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_cross_device_options()
+	SetKind(arg2 int)
+	GetKind() (_swig_ret int)
+	SetNum_packs(arg2 int)
+	GetNum_packs() (_swig_ret int)
+	SetReduce_to_device(arg2 string)
+	GetReduce_to_device() (_swig_ret string)
+	Set_accumulate(arg2 int64)
+	Set_functions(arg2 int64, arg3 int, arg4 int)
+}
+
+func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_cross_device_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_cross_device_destroy_cdist_8e0ac011ee65b377(C.swig_type_85(_swig_i_0))
+}
+
+func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_8e0ac011ee65b377(C.swig_type_86(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_8e0ac011ee65b377(C.swig_type_87(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_8e0ac011ee65b377(C.swig_type_89(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+type SwigcptrDist_strategy_options uintptr
+
+func (p SwigcptrDist_strategy_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_kind_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_threads_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_placement_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_strategy_options_communication_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
+	var swig_r Dist_communication_options
+	_swig_i_0 := arg1
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_cross_device_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
+	var swig_r Dist_strategy_options
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_strategy_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_options_set_log_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	C._wrap_dist_strategy_options_set_devices_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), C.swig_type_98(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+}
+
+func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_dist_strategy_options_set_functions_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+}
+
+type Dist_strategy_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_strategy_options()
 	SetKind(arg2 int)
 	GetKind() (_swig_ret int)
 	SetNum_replicas(arg2 int)
@@ -1239,331 +3317,627 @@ type StrategyOptions interface {
 	GetPlacement() (_swig_ret int)
 	SetTimeout_ns(arg2 int64)
 	GetTimeout_ns() (_swig_ret int64)
+	SetParameter_device(arg2 string)
+	GetParameter_device() (_swig_ret string)
+	SetCommunication(arg2 Dist_communication_options)
+	GetCommunication() (_swig_ret Dist_communication_options)
+	SetCross_device(arg2 int64)
+	GetCross_device() (_swig_ret int64)
+	Set_log(arg2 int64)
+	Set_devices(arg2 []string, arg3 int64)
+	Set_functions(arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int)
 }
 
-
-// StatusError is a status that is not OK: the record of dist_swig_error() in dist.i.
-type StatusError struct{ Record string }
-
-func (e *StatusError) Error() string { return e.Record }
-
-type _swig_DirectorReplicaBody struct {
-	SwigcptrReplicaBody
-	v interface{}
-}
-
-func (p *_swig_DirectorReplicaBody) Swigcptr() uintptr {
-	return getSwigcptr(p.SwigcptrReplicaBody)
-}
-
-func (p *_swig_DirectorReplicaBody) SwigIsReplicaBody() {
-}
-
-func (p *_swig_DirectorReplicaBody) DirectorInterface() interface{} {
-	return p.v
-}
-
-func NewDirectorReplicaBody(v interface{}) ReplicaBody {
-	p := &_swig_DirectorReplicaBody{0, v}
-	p.SwigcptrReplicaBody = SwigcptrReplicaBody(C._wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(C.int(swigDirectorAdd(p))))
-	return p
-}
-
-func DeleteDirectorReplicaBody(arg1 ReplicaBody) {
+func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret error) {
+	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-}
-
-//export Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd
-func Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(c int) {
-	swigDirectorLookup(c).(*_swig_DirectorReplicaBody).SwigcptrReplicaBody = 0
-	swigDirectorDelete(c)
-}
-
-type _swig_DirectorInterfaceReplicaBodyCall interface {
-	Call(Replica) int
-}
-
-func (swig_p *_swig_DirectorReplicaBody) Call(replica Replica) int {
-	if swig_g, swig_ok := swig_p.v.(_swig_DirectorInterfaceReplicaBodyCall); swig_ok {
-		return swig_g.Call(replica)
-	}
-	panic("call to pure virtual method")
-}
-
-//export Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd
-func Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(swig_c int, replica uintptr) (swig_result int) {
-	var swig_r int
-	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorReplicaBody)
-	swig_r = swig_p.Call(SwigcptrReplica(replica))
-	return swig_r
-}
-
-type SwigcptrReplicaBody uintptr
-
-func (p SwigcptrReplicaBody) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrReplicaBody) SwigIsReplicaBody() {
-}
-
-func (p SwigcptrReplicaBody) DirectorInterface() interface{} {
-	return nil
-}
-
-func DeleteReplicaBody(arg1 ReplicaBody) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ReplicaBody_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-}
-
-func (arg1 SwigcptrReplicaBody) Call(arg2 Replica) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	swig_r = (int)(C._wrap_ReplicaBody_call_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
-	return swig_r
-}
-
-type ReplicaBody interface {
-	Swigcptr() uintptr
-	SwigIsReplicaBody()
-	DirectorInterface() interface{}
-	Call(arg2 Replica) (_swig_ret int)
-}
-
-type SwigcptrStrategyBox uintptr
-
-func (p SwigcptrStrategyBox) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrStrategyBox) SwigIsStrategyBox() {
-}
-
-func NewStrategyBox() (_swig_ret StrategyBox) {
-	var swig_r StrategyBox
-	swig_r = (StrategyBox)(SwigcptrStrategyBox(C._wrap_new_StrategyBox_cdist_869620537ffcacdd()))
-	return swig_r
-}
-
-func (arg1 SwigcptrStrategyBox) Get() (_swig_ret Strategy) {
-	var swig_r Strategy
-	_swig_i_0 := arg1
-	swig_r = (Strategy)(SwigcptrStrategy(C._wrap_StrategyBox_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))))
-	return swig_r
-}
-
-func DeleteStrategyBox(arg1 StrategyBox) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_StrategyBox_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-}
-
-type StrategyBox interface {
-	Swigcptr() uintptr
-	SwigIsStrategyBox()
-	Get() (_swig_ret Strategy)
-}
-
-type SwigcptrReplicaBox uintptr
-
-func (p SwigcptrReplicaBox) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrReplicaBox) SwigIsReplicaBox() {
-}
-
-func NewReplicaBox() (_swig_ret ReplicaBox) {
-	var swig_r ReplicaBox
-	swig_r = (ReplicaBox)(SwigcptrReplicaBox(C._wrap_new_ReplicaBox_cdist_869620537ffcacdd()))
-	return swig_r
-}
-
-func (arg1 SwigcptrReplicaBox) Get() (_swig_ret Replica) {
-	var swig_r Replica
-	_swig_i_0 := arg1
-	swig_r = (Replica)(SwigcptrReplica(C._wrap_ReplicaBox_get_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))))
-	return swig_r
-}
-
-func DeleteReplicaBox(arg1 ReplicaBox) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_ReplicaBox_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-}
-
-type ReplicaBox interface {
-	Swigcptr() uintptr
-	SwigIsReplicaBox()
-	Get() (_swig_ret Replica)
-}
-
-func Fail(arg1 int, arg2 string) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0), *(*C.swig_type_3)(unsafe.Pointer(&_swig_i_1))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+	swig_r_p := C._wrap_dist_strategy_create_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
 	}
-	return swig_r
+
+	return swig_r_1
 }
 
-func FailAsTold(arg1 int, arg2 string) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_failAsTold_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0), *(*C.swig_type_4)(unsafe.Pointer(&_swig_i_1))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	return swig_r
-}
-
-func StatusName(arg1 int) (_swig_ret string) {
+func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_statusName_cdist_869620537ffcacdd(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_8e0ac011ee65b377(C.swig_type_102(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_8e0ac011ee65b377(C.swig_type_103(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_8e0ac011ee65b377(C.swig_type_104(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_strategy_device_cdist_8e0ac011ee65b377(C.swig_type_106(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+
+	if *arg3 != "" {
+		*arg3 = swigCopyString(*arg3)
+	}
+
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_8e0ac011ee65b377(C.swig_type_108(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+
+	if *arg3 != "" {
+		*arg3 = swigCopyString(*arg3)
+	}
+
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_canonical_device_cdist_8e0ac011ee65b377(*(*C.swig_type_110)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_type_112(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_strategy_properties uintptr
+
+func (p SwigcptrDist_strategy_properties) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_kind_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_replicas_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_num_workers_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_between_graph_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_should_init_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
+	var swig_r Dist_strategy_properties
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_strategy_properties_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_strategy_properties interface {
+	Swigcptr() uintptr
+	SwigIsDist_strategy_properties()
+	SetKind(arg2 int)
+	GetKind() (_swig_ret int)
+	SetNum_replicas(arg2 int)
+	GetNum_replicas() (_swig_ret int)
+	SetNum_parameter_devices(arg2 int)
+	GetNum_parameter_devices() (_swig_ret int)
+	SetNum_workers(arg2 int)
+	GetNum_workers() (_swig_ret int)
+	SetIn_multi_worker_mode(arg2 int)
+	GetIn_multi_worker_mode() (_swig_ret int)
+	SetRequire_static_shapes(arg2 int)
+	GetRequire_static_shapes() (_swig_ret int)
+	SetUse_merge_call(arg2 int)
+	GetUse_merge_call() (_swig_ret int)
+	SetBetween_graph(arg2 int)
+	GetBetween_graph() (_swig_ret int)
+	SetShould_init(arg2 int)
+	GetShould_init() (_swig_ret int)
+	SetShould_checkpoint(arg2 int)
+	GetShould_checkpoint() (_swig_ret int)
+	SetShould_save_summary(arg2 int)
+	GetShould_save_summary() (_swig_ret int)
+	SetGlobal_batch_size(arg2 int)
+	GetGlobal_batch_size() (_swig_ret int)
+}
+
+func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r_p := C._wrap_dist_strategy_query_cdist_8e0ac011ee65b377(C.swig_type_114(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_8e0ac011ee65b377(C.swig_type_116(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_op_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_reduce_op_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
 	return swig_r_1
 }
 
-func Version() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_version_cdist_869620537ffcacdd())
-	return swig_r
+func Dist_communication_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_communication_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
 }
 
-type SwigcptrStrategy uintptr
+func Dist_cross_device_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_cross_device_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
 
-func (p SwigcptrStrategy) Swigcptr() uintptr {
+func Dist_synchronization_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_synchronization_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_aggregation_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_aggregation_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_input_mode_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_input_mode_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_shard_policy_name(arg1 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_shard_policy_name_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_communication_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_communication_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_125)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_synchronization_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_synchronization_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_127)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_aggregation_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_aggregation_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_129)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_input_mode_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_input_mode_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_131)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_shard_policy_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_shard_policy_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_133)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_8e0ac011ee65b377(C.swig_type_135(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_run(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_run_cdist_8e0ac011ee65b377(C.swig_type_137(_swig_i_0), C.swig_type_138(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_run_options uintptr
+
+func (p SwigcptrDist_run_options) Swigcptr() uintptr {
 	return (uintptr)(p)
 }
 
-func (p SwigcptrStrategy) SwigIsStrategy() {
+func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 }
 
-func StrategyMake(arg1 StrategyOptions, arg2 StrategyBox) (_swig_ret error) {
-	var swig_r string
+func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_run_options_timeout_ns_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_run_options() (_swig_ret Dist_run_options) {
+	var swig_r Dist_run_options
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_Strategy_make_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
+	C._wrap_delete_dist_run_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
 }
 
-func (arg1 SwigcptrStrategy) Destroy() (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Strategy_destroy_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func (arg1 SwigcptrStrategy) Num_replicas() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Strategy_num_replicas_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrStrategy) Cancel() (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Strategy_cancel_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func (arg1 SwigcptrStrategy) Run(arg2 ReplicaBody) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_Strategy_run_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func (arg1 SwigcptrStrategy) Enter(arg2 int, arg3 ReplicaBox) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_Strategy_enter_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.uintptr_t(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-type Strategy interface {
+type Dist_run_options interface {
 	Swigcptr() uintptr
-	SwigIsStrategy()
-	Destroy() (_swig_ret error)
-	Num_replicas() (_swig_ret int)
-	Cancel() (_swig_ret error)
-	Run(arg2 ReplicaBody) (_swig_ret error)
-	Enter(arg2 int, arg3 ReplicaBox) (_swig_ret error)
+	SwigIsDist_run_options()
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetEnable_dynamic_batch_size(arg2 int)
+	GetEnable_dynamic_batch_size() (_swig_ret int)
+	SetBucketizing_dynamic_shape(arg2 int)
+	GetBucketizing_dynamic_shape() (_swig_ret int)
 }
 
-type SwigcptrReplica uintptr
-
-func (p SwigcptrReplica) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrReplica) SwigIsReplica() {
-}
-
-func (arg1 SwigcptrReplica) Id() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Replica_id_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrReplica) Num_replicas() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_Replica_num_replicas_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrReplica) Leave(arg2 int) (_swig_ret error) {
+func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_run_options, arg6 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Replica_leave_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_run_values_cdist_8e0ac011ee65b377(C.swig_type_142(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_type_144(_swig_i_2), C.swig_type_145(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -1574,23 +3948,67 @@ func (arg1 SwigcptrReplica) Leave(arg2 int) (_swig_ret error) {
 	return swig_r_1
 }
 
-func (arg1 SwigcptrReplica) All_reduce(arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error) {
+func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_replica_enter_cdist_8e0ac011ee65b377(C.swig_type_147(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_replica_leave_cdist_8e0ac011ee65b377(C.swig_type_149(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_id(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_8e0ac011ee65b377(C.swig_type_150(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_8e0ac011ee65b377(C.swig_type_151(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_8e0ac011ee65b377(C.swig_type_153(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	swig_r_p := C._wrap_Replica_all_reduce_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_3)), C.swig_type_14(_swig_i_4), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_5)), C.swig_type_16(_swig_i_6))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_8e0ac011ee65b377(C.swig_type_155(_swig_i_0), C.swig_type_156(_swig_i_1), C.swig_type_157(_swig_i_2), C.swig_type_158(_swig_i_3), C.swig_type_159(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg6
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -1600,38 +4018,13 @@ func (arg1 SwigcptrReplica) All_reduce(arg2 int, arg3 int, arg4 []byte, arg5 int
 	return swig_r_1
 }
 
-func (arg1 SwigcptrReplica) Broadcast(arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error) {
+func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	swig_r_p := C._wrap_Replica_broadcast_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_5)), C.swig_type_21(_swig_i_6))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg6
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func (arg1 SwigcptrReplica) Barrier(arg2 string, arg3 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Replica_barrier_cdist_869620537ffcacdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_type_24(_swig_i_2))
+	swig_r_p := C._wrap_dist_group_create_cdist_8e0ac011ee65b377(C.swig_type_161(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_type_163(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1645,17 +4038,3639 @@ func (arg1 SwigcptrReplica) Barrier(arg2 string, arg3 int64) (_swig_ret error) {
 	return swig_r_1
 }
 
-type Replica interface {
-	Swigcptr() uintptr
-	SwigIsReplica()
-	Id() (_swig_ret int)
-	Num_replicas() (_swig_ret int)
-	Leave(arg2 int) (_swig_ret error)
-	All_reduce(arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error)
-	Broadcast(arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error)
-	Barrier(arg2 string, arg3 int64) (_swig_ret error)
+func Dist_group_destroy(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_group_destroy_cdist_8e0ac011ee65b377(C.swig_type_165(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
+func Dist_group_size(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_group_size_cdist_8e0ac011ee65b377(C.swig_type_166(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_8e0ac011ee65b377(C.swig_type_167(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+type SwigcptrDist_collective_options uintptr
+
+func (p SwigcptrDist_collective_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
+}
+
+func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_numerics_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_tag_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_group_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_contributions_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_axis_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_planned_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_collective_options) SetImplementation(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_implementation_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_collective_options() (_swig_ret Dist_collective_options) {
+	var swig_r Dist_collective_options
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_collective_options(arg1 Dist_collective_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_collective_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_collective_options_set_weights_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.swig_type_179(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_collective_options_set_reduce_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_collective_options_set_splits_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.swig_type_182(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_collective_options) Begin_work() {
+	_swig_i_0 := arg1
+	C._wrap_dist_collective_options_begin_work_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+type Dist_collective_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_collective_options()
+	SetNumerics(arg2 int)
+	GetNumerics() (_swig_ret int)
+	SetTag(arg2 string)
+	GetTag() (_swig_ret string)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetGroup(arg2 int64)
+	GetGroup() (_swig_ret int64)
+	SetContributions(arg2 int64)
+	GetContributions() (_swig_ret int64)
+	SetAxis(arg2 int)
+	GetAxis() (_swig_ret int)
+	SetPlanned(arg2 int)
+	GetPlanned() (_swig_ret int)
+	SetBytes_per_pack(arg2 int64)
+	GetBytes_per_pack() (_swig_ret int64)
+	SetImplementation(arg2 int)
+	GetImplementation() (_swig_ret int)
+	Set_weights(arg2 []float64, arg3 int64)
+	Set_reduce(arg2 int64)
+	Set_splits(arg2 []int64, arg3 int64)
+	Begin_work()
+	Work() (_swig_ret int64)
+}
+
+func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	swig_r_p := C._wrap_dist_all_reduce_cdist_8e0ac011ee65b377(C.swig_type_185(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_3)), C.swig_type_188(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 int64, arg7 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := getSwigcptr(arg7)
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_8e0ac011ee65b377(C.swig_type_190(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_4)), C.swig_type_193(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_8e0ac011ee65b377(C.swig_type_195(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_3)), C.swig_type_198(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_all_gather_cdist_8e0ac011ee65b377(C.swig_type_200(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_2)), C.swig_type_203(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_8e0ac011ee65b377(C.swig_type_205(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), C.swig_type_208(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	swig_r_p := C._wrap_dist_broadcast_cdist_8e0ac011ee65b377(C.swig_type_210(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_3)), C.swig_type_213(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_8e0ac011ee65b377(C.swig_type_215(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_3)), C.swig_type_218(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_all_to_all_cdist_8e0ac011ee65b377(C.swig_type_220(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), C.swig_type_223(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 int64, arg7 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := getSwigcptr(arg7)
+	swig_r_p := C._wrap_dist_scan_cdist_8e0ac011ee65b377(C.swig_type_225(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_4)), C.swig_type_228(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 int64, arg7 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := getSwigcptr(arg7)
+	swig_r_p := C._wrap_dist_permute_cdist_8e0ac011ee65b377(C.swig_type_230(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_4)), C.swig_type_233(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r_p := C._wrap_dist_barrier_cdist_8e0ac011ee65b377(C.swig_type_235(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collective_options, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_8e0ac011ee65b377(C.swig_type_237(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_238(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_8e0ac011ee65b377(C.swig_type_240(_swig_i_0), C.swig_type_241(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_apply_options uintptr
+
+func (p SwigcptrDist_apply_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
+}
+
+func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_apply_options_kind_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_apply_options_learning_rate_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_apply_options_momentum_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_apply_options_clip_norm_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_apply_options() (_swig_ret Dist_apply_options) {
+	var swig_r Dist_apply_options
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_apply_options(arg1 Dist_apply_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_apply_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_dist_apply_options_set_states_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), C.swig_type_243(_swig_i_2), C.swig_type_244(_swig_i_3))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_apply_options_set_function_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_apply_options) Want_norm() {
+	_swig_i_0 := arg1
+	C._wrap_dist_apply_options_want_norm_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_apply_options) Norm() (_swig_ret float64) {
+	var swig_r float64
+	_swig_i_0 := arg1
+	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+type Dist_apply_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_apply_options()
+	SetKind(arg2 int)
+	GetKind() (_swig_ret int)
+	SetLearning_rate(arg2 float64)
+	GetLearning_rate() (_swig_ret float64)
+	SetMomentum(arg2 float64)
+	GetMomentum() (_swig_ret float64)
+	SetClip_norm(arg2 float64)
+	GetClip_norm() (_swig_ret float64)
+	Set_states(arg2 []int64, arg3 int64, arg4 int64)
+	Set_function(arg2 int64)
+	Want_norm()
+	Norm() (_swig_ret float64)
+}
+
+func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64, arg6 Dist_apply_options, arg7 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	_swig_i_6 := getSwigcptr(arg7)
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_8e0ac011ee65b377(C.swig_type_247(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_3)), C.swig_type_250(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_start(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_work_start_cdist_8e0ac011ee65b377(C.swig_type_252(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_work_ready_cdist_8e0ac011ee65b377(C.swig_type_254(_swig_i_0), C.swig_type_255(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_work_test_cdist_8e0ac011ee65b377(C.swig_type_257(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_work_wait_cdist_8e0ac011ee65b377(C.swig_type_259(_swig_i_0), C.swig_type_260(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_8e0ac011ee65b377(*(*C.swig_type_262)(unsafe.Pointer(&_swig_i_0)), C.swig_type_263(_swig_i_1), C.swig_type_264(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_cancel(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_work_cancel_cdist_8e0ac011ee65b377(C.swig_type_266(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_work_destroy_cdist_8e0ac011ee65b377(C.swig_type_267(_swig_i_0))
+}
+
+func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_options, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_merge_call_cdist_8e0ac011ee65b377(C.swig_type_269(_swig_i_0), C.swig_type_270(_swig_i_1), C.swig_type_271(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_8e0ac011ee65b377(C.swig_type_273(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_8e0ac011ee65b377(C.swig_type_276(_swig_i_0), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_1)), C.swig_type_278(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_8e0ac011ee65b377(C.swig_type_280(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), C.swig_type_282(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_8e0ac011ee65b377(C.swig_type_284(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), C.swig_type_286(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_value_create_list_cdist_8e0ac011ee65b377(C.swig_type_288(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_8e0ac011ee65b377(C.swig_type_292(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_type_294(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_8e0ac011ee65b377(C.swig_type_296(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), C.swig_type_299(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_create_none_cdist_8e0ac011ee65b377(C.swig_type_301(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_value_create_text_cdist_8e0ac011ee65b377(C.swig_type_303(_swig_i_0), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_8e0ac011ee65b377(C.swig_type_306(_swig_i_0), C.swig_type_307(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_8e0ac011ee65b377(C.swig_type_309(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_type_311(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_8e0ac011ee65b377(C.swig_type_313(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_values_from_function_cdist_8e0ac011ee65b377(C.swig_type_315(_swig_i_0), C.swig_type_316(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_retain(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_8e0ac011ee65b377(C.swig_type_318(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_release(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_value_release_cdist_8e0ac011ee65b377(C.swig_type_319(_swig_i_0))
+}
+
+func Dist_value_kind(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_8e0ac011ee65b377(C.swig_type_320(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_size(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_8e0ac011ee65b377(C.swig_type_322(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_8e0ac011ee65b377(C.swig_type_324(_swig_i_0), C.swig_type_325(_swig_i_1)))
+	return swig_r
+}
+
+func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_key_cdist_8e0ac011ee65b377(C.swig_type_327(_swig_i_0), C.swig_type_328(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_8e0ac011ee65b377(C.swig_type_330(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_tensor_cdist_8e0ac011ee65b377(C.swig_type_333(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_variable(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_8e0ac011ee65b377(C.swig_type_336(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_text(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_value_text_cdist_8e0ac011ee65b377(C.swig_type_338(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_value_object(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_8e0ac011ee65b377(C.swig_type_340(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_8e0ac011ee65b377(C.swig_type_342(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_8e0ac011ee65b377(C.swig_type_344(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_variable_options uintptr
+
+func (p SwigcptrDist_variable_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
+}
+
+func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_aggregation_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_name_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_synchronization_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_variable_options) SetTrainable(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_trainable_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_variable_options) GetTrainable() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_variable_options) SetPartitions(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_partitions_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_variable_options) GetPartitions() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_variable_options() (_swig_ret Dist_variable_options) {
+	var swig_r Dist_variable_options
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_variable_options(arg1 Dist_variable_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_variable_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_variable_options_set_initial_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_347(_swig_i_1))
+}
+
+type Dist_variable_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_variable_options()
+	SetAggregation(arg2 int)
+	GetAggregation() (_swig_ret int)
+	SetName(arg2 string)
+	GetName() (_swig_ret string)
+	SetSynchronization(arg2 int)
+	GetSynchronization() (_swig_ret int)
+	SetTrainable(arg2 int)
+	GetTrainable() (_swig_ret int)
+	SetPartitions(arg2 int)
+	GetPartitions() (_swig_ret int)
+	Set_initial(arg2 int64)
+}
+
+func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_variable_create_cdist_8e0ac011ee65b377(C.swig_type_349(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_variable_options, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_replica_variable_cdist_8e0ac011ee65b377(C.swig_type_352(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_variable_destroy_cdist_8e0ac011ee65b377(C.swig_type_355(_swig_i_0))
+}
+
+func Dist_variable_name(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_variable_name_cdist_8e0ac011ee65b377(C.swig_type_357(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_variable_class(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_variable_class_cdist_8e0ac011ee65b377(C.swig_type_359(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_8e0ac011ee65b377(C.swig_type_360(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_8e0ac011ee65b377(C.swig_type_361(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_8e0ac011ee65b377(C.swig_type_362(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_8e0ac011ee65b377(C.swig_type_363(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_8e0ac011ee65b377(C.swig_type_365(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_variable_device_cdist_8e0ac011ee65b377(C.swig_type_367(_swig_i_0), C.swig_type_368(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+
+	if *arg4 != "" {
+		*arg4 = swigCopyString(*arg4)
+	}
+
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_8e0ac011ee65b377(C.swig_type_370(_swig_i_0), C.swig_type_371(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_8e0ac011ee65b377(C.swig_type_373(_swig_i_0), C.swig_type_374(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_8e0ac011ee65b377(C.swig_type_376(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_variable_component_cdist_8e0ac011ee65b377(C.swig_type_378(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_variable_read_cdist_8e0ac011ee65b377(C.swig_type_381(_swig_i_0), C.swig_type_382(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_variable_assign_cdist_8e0ac011ee65b377(C.swig_type_384(_swig_i_0), C.swig_type_385(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_386(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_8e0ac011ee65b377(C.swig_type_388(_swig_i_0), C.swig_type_389(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_390(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_replica_read_cdist_8e0ac011ee65b377(C.swig_type_392(_swig_i_0), C.swig_type_393(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_replica_assign_cdist_8e0ac011ee65b377(C.swig_type_395(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_8e0ac011ee65b377(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_401(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_8e0ac011ee65b377(C.swig_type_403(_swig_i_0), C.swig_type_404(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_405(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_op_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_reduce_op_from_name_cdist_8e0ac011ee65b377(*(*C.swig_type_407)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg6 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_reduce_cdist_8e0ac011ee65b377(C.swig_type_410(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_411(_swig_i_2), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3)), C.swig_type_413(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_reduce_to_cdist_8e0ac011ee65b377(C.swig_type_415(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_416(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destination, arg5 int64, arg6 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_8e0ac011ee65b377(C.swig_type_418(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_420(_swig_i_4), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_5)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_8e0ac011ee65b377(C.swig_type_423(_swig_i_0), C.swig_type_424(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_gather_cdist_8e0ac011ee65b377(C.swig_type_426(_swig_i_0), C.swig_type_427(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_destination_device_cdist_8e0ac011ee65b377(C.swig_type_429(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), C.swig_type_431(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_8e0ac011ee65b377(C.swig_type_433(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_434(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destination, arg5 int64, arg6 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_8e0ac011ee65b377(C.swig_type_436(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_438(_swig_i_4), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_5)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_8e0ac011ee65b377(C.swig_type_441(_swig_i_0), C.swig_type_442(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_8e0ac011ee65b377(C.swig_type_444(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_update_cdist_8e0ac011ee65b377(C.swig_type_447(_swig_i_0), C.swig_type_448(_swig_i_1), C.swig_type_449(_swig_i_2), C.swig_type_450(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_update_options uintptr
+
+func (p SwigcptrDist_update_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
+}
+
+func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_update_options_ungrouped_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_update_options() (_swig_ret Dist_update_options) {
+	var swig_r Dist_update_options
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_update_options(arg1 Dist_update_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_update_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_update_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_update_options()
+	SetUngrouped(arg2 int)
+	GetUngrouped() (_swig_ret int)
+}
+
+func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_dist_update_values_cdist_8e0ac011ee65b377(C.swig_type_452(_swig_i_0), C.swig_type_453(_swig_i_1), C.swig_type_454(_swig_i_2), C.swig_type_455(_swig_i_3), C.swig_type_456(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_update_options, arg6 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_8e0ac011ee65b377(C.swig_type_458(_swig_i_0), C.swig_type_459(_swig_i_1), C.swig_type_460(_swig_i_2), C.swig_type_461(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_dist_replica_update_cdist_8e0ac011ee65b377(C.swig_type_463(_swig_i_0), C.swig_type_464(_swig_i_1), C.swig_type_465(_swig_i_2), C.swig_type_466(_swig_i_3), C.swig_type_467(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_container(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_8e0ac011ee65b377(C.swig_type_469(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_local_results_cdist_8e0ac011ee65b377(C.swig_type_471(_swig_i_0), C.swig_type_472(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_dataset_options uintptr
+
+func (p SwigcptrDist_dataset_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_473(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_shuffle_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_prefetch_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_seed_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_475(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
+	var swig_r uint64
+	_swig_i_0 := arg1
+	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_num_workers_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_worker_index_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_interleave_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetFetch_to_device(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetFetch_to_device() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_dataset_options) SetPlace_dataset_on_device(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_dataset_options) GetPlace_dataset_on_device() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
+	var swig_r Dist_dataset_options
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_dataset_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_1)), C.swig_type_478(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+type Dist_dataset_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_dataset_options()
+	SetDrop_remainder(arg2 int)
+	GetDrop_remainder() (_swig_ret int)
+	SetGlobal_batch_size(arg2 int64)
+	GetGlobal_batch_size() (_swig_ret int64)
+	SetShuffle(arg2 int)
+	GetShuffle() (_swig_ret int)
+	SetPrefetch(arg2 int)
+	GetPrefetch() (_swig_ret int)
+	SetSeed(arg2 uint64)
+	GetSeed() (_swig_ret uint64)
+	SetShard_policy(arg2 int)
+	GetShard_policy() (_swig_ret int)
+	SetNum_workers(arg2 int)
+	GetNum_workers() (_swig_ret int)
+	SetWorker_index(arg2 int)
+	GetWorker_index() (_swig_ret int)
+	SetWorker_batches(arg2 int)
+	GetWorker_batches() (_swig_ret int)
+	SetShard_hint(arg2 int)
+	GetShard_hint() (_swig_ret int)
+	SetInterleave(arg2 int)
+	GetInterleave() (_swig_ret int)
+	SetStatic_shapes(arg2 int)
+	GetStatic_shapes() (_swig_ret int)
+	SetReplication_mode(arg2 int)
+	GetReplication_mode() (_swig_ret int)
+	SetFetch_to_device(arg2 int)
+	GetFetch_to_device() (_swig_ret int)
+	SetPlace_dataset_on_device(arg2 int)
+	GetPlace_dataset_on_device() (_swig_ret int)
+	Set_batch_sizes(arg2 []int64, arg3 int64)
+}
+
+func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4 Dist_dataset_options, arg5 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := getSwigcptr(arg4)
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_8e0ac011ee65b377(C.swig_type_480(_swig_i_0), *(*C.swig_type_481)(unsafe.Pointer(&_swig_i_1)), C.swig_type_482(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset_options, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_8e0ac011ee65b377(C.swig_type_484(_swig_i_0), C.swig_type_485(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_8e0ac011ee65b377(C.swig_type_487(_swig_i_0), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_1)), C.swig_type_489(_swig_i_2), C.swig_type_490(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_input_context uintptr
+
+func (p SwigcptrDist_input_context) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
+}
+
+func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_input_context() (_swig_ret Dist_input_context) {
+	var swig_r Dist_input_context
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_input_context(arg1 Dist_input_context) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_input_context_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_input_context interface {
+	Swigcptr() uintptr
+	SwigIsDist_input_context()
+	SetNum_input_pipelines(arg2 int)
+	GetNum_input_pipelines() (_swig_ret int)
+	SetInput_pipeline_id(arg2 int)
+	GetInput_pipeline_id() (_swig_ret int)
+	SetNum_replicas_in_sync(arg2 int)
+	GetNum_replicas_in_sync() (_swig_ret int)
+}
+
+func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_492(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset_options, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_8e0ac011ee65b377(C.swig_type_494(_swig_i_0), C.swig_type_495(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 []int64, arg6 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_8e0ac011ee65b377(C.swig_type_497(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_4)), C.swig_type_499(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_8e0ac011ee65b377(C.swig_type_501(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_8e0ac011ee65b377(C.swig_type_503(_swig_i_0), C.swig_type_504(_swig_i_1), C.swig_type_505(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_8e0ac011ee65b377(C.swig_type_507(_swig_i_0), C.swig_type_508(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_dataset_destroy_cdist_8e0ac011ee65b377(C.swig_type_509(_swig_i_0))
+}
+
+func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_iterator_create_cdist_8e0ac011ee65b377(C.swig_type_511(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+type SwigcptrDist_position uintptr
+
+func (p SwigcptrDist_position) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_position) SwigIsDist_position() {
+}
+
+func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_position_pass_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_512(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_position_elements_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_514(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_position_examples_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_516(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_position_batches_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_518(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_position() (_swig_ret Dist_position) {
+	var swig_r Dist_position
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_position(arg1 Dist_position) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_position_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_position interface {
+	Swigcptr() uintptr
+	SwigIsDist_position()
+	SetPass(arg2 int64)
+	GetPass() (_swig_ret int64)
+	SetElements(arg2 int64)
+	GetElements() (_swig_ret int64)
+	SetExamples(arg2 int64)
+	GetExamples() (_swig_ret int64)
+	SetBatches(arg2 int64)
+	GetBatches() (_swig_ret int64)
+}
+
+func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	swig_r_p := C._wrap_dist_iterator_position_cdist_8e0ac011ee65b377(C.swig_type_521(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_8e0ac011ee65b377(C.swig_type_523(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_iterator_next_cdist_8e0ac011ee65b377(C.swig_type_525(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_8e0ac011ee65b377(C.swig_type_527(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_iterator_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_iterator_destroy_cdist_8e0ac011ee65b377(C.swig_type_528(_swig_i_0))
+}
+
+type SwigcptrDist_drift uintptr
+
+func (p SwigcptrDist_drift) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_drift) SwigIsDist_drift() {
+}
+
+func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_drift_num_copies_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_drift_replica_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_drift_expected_replica_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_drift_element_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_529(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_drift() (_swig_ret Dist_drift) {
+	var swig_r Dist_drift
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_drift(arg1 Dist_drift) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_drift_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_drift interface {
+	Swigcptr() uintptr
+	SwigIsDist_drift()
+	SetNum_copies(arg2 int)
+	GetNum_copies() (_swig_ret int)
+	SetReplica(arg2 int)
+	GetReplica() (_swig_ret int)
+	SetExpected_replica(arg2 int)
+	GetExpected_replica() (_swig_ret int)
+	SetElement(arg2 int64)
+	GetElement() (_swig_ret int64)
+}
+
+func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_8e0ac011ee65b377(C.swig_type_532(_swig_i_0), C.swig_type_533(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_metric_create_cdist_8e0ac011ee65b377(C.swig_type_535(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_metric_update_cdist_8e0ac011ee65b377(C.swig_type_538(_swig_i_0), C.swig_type_539(_swig_i_1), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_4)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_metric_result_cdist_8e0ac011ee65b377(C.swig_type_544(_swig_i_0), C.swig_type_545(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_metric_reset_cdist_8e0ac011ee65b377(C.swig_type_547(_swig_i_0), C.swig_type_548(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_metric_kind(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_8e0ac011ee65b377(C.swig_type_549(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_metric_name(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_metric_name_cdist_8e0ac011ee65b377(C.swig_type_551(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_8e0ac011ee65b377(C.swig_type_553(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_metric_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_metric_destroy_cdist_8e0ac011ee65b377(C.swig_type_554(_swig_i_0))
+}
+
+func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r_p := C._wrap_dist_average_loss_cdist_8e0ac011ee65b377(C.swig_type_556(_swig_i_0), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_2)), C.swig_type_559(_swig_i_3), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_4)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_8e0ac011ee65b377(C.swig_type_562(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_2)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_scope_enter(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_scope_enter_cdist_8e0ac011ee65b377(C.swig_type_566(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_scope_exit(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_scope_exit_cdist_8e0ac011ee65b377(C.swig_type_568(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_set_strategy(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_set_strategy_cdist_8e0ac011ee65b377(C.swig_type_570(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_get_strategy() (_swig_ret int64) {
+	var swig_r int64
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_8e0ac011ee65b377())
+	return swig_r
+}
+
+func Dist_has_strategy() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_8e0ac011ee65b377())
+	return swig_r
+}
+
+func Dist_in_cross_replica_context() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_8e0ac011ee65b377())
+	return swig_r
+}
+
+func Dist_get_replica() (_swig_ret int64) {
+	var swig_r int64
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_8e0ac011ee65b377())
+	return swig_r
+}
+
+type SwigcptrDist_checkpoint_options uintptr
+
+func (p SwigcptrDist_checkpoint_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	C._wrap_dist_checkpoint_options_position_set_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
+	var swig_r Dist_position
+	_swig_i_0 := arg1
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
+	var swig_r Dist_checkpoint_options
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_checkpoint_options_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	C._wrap_dist_checkpoint_options_set_names_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), C.swig_type_574(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg3 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_1)), C.swig_type_576(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+}
+
+func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, arg3 int64) {
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_1)), C.swig_type_578(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+}
+
+type Dist_checkpoint_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_checkpoint_options()
+	SetPosition(arg2 Dist_position)
+	GetPosition() (_swig_ret Dist_position)
+	Set_names(arg2 []string, arg3 int64)
+	Set_metadata_keys(arg2 []string, arg3 int64)
+	Set_metadata_texts(arg2 []string, arg3 int64)
+}
+
+func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg5 Dist_checkpoint_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_8e0ac011ee65b377(C.swig_type_580(_swig_i_0), *(*C.swig_type_581)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_582)(unsafe.Pointer(&_swig_i_2)), C.swig_type_583(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg5 Dist_checkpoint_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_8e0ac011ee65b377(C.swig_type_585(_swig_i_0), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_2)), C.swig_type_588(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_8e0ac011ee65b377(C.swig_type_590(_swig_i_0), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_8e0ac011ee65b377(C.swig_type_593(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_8e0ac011ee65b377(C.swig_type_595(_swig_i_0), C.swig_type_596(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_8e0ac011ee65b377(C.swig_type_598(_swig_i_0), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_2)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_8e0ac011ee65b377(C.swig_type_602(_swig_i_0), *(*C.swig_type_603)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_8e0ac011ee65b377(C.swig_type_605(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_8e0ac011ee65b377(C.swig_type_607(_swig_i_0), C.swig_type_608(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_8e0ac011ee65b377(C.swig_type_610(_swig_i_0), *(*C.swig_type_611)(unsafe.Pointer(&_swig_i_1)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_checkpoint_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_checkpoint_destroy_cdist_8e0ac011ee65b377(C.swig_type_612(_swig_i_0))
+}
+
+func Fail(arg1 int, arg2 string) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_fail_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0), *(*C.swig_type_613)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_fail_as_told_cdist_8e0ac011ee65b377(C.swig_intgo(_swig_i_0), *(*C.swig_type_614)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+type SwigcptrText uintptr
+
+func (p SwigcptrText) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrText) SwigIsText() {
+}
+
+func (arg1 SwigcptrText) Text() (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_Text_text_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Text_explain_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_617(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_619(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Text_describe_value_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_621(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Text_describe_variable_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_623(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Text_write_trace_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_625(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_Text_write_metrics_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_627(_swig_i_1), *(*C.swig_type_628)(unsafe.Pointer(&_swig_i_2)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func NewText() (_swig_ret Text) {
+	var swig_r Text
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteText(arg1 Text) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_Text_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Text interface {
+	Swigcptr() uintptr
+	SwigIsText()
+	Text() (_swig_ret string)
+	Explain(arg2 int64) (_swig_ret error)
+	Explain_dataset(arg2 int64) (_swig_ret error)
+	Describe_value(arg2 int64) (_swig_ret error)
+	Describe_variable(arg2 int64) (_swig_ret error)
+	Write_trace(arg2 int64) (_swig_ret error)
+	Write_metrics(arg2 int64, arg3 string) (_swig_ret error)
+}
+
+type SwigcptrStragglers uintptr
+
+func (p SwigcptrStragglers) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrStragglers) SwigIsStragglers() {
+}
+
+func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Stragglers_read_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_630(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_632(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_633(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_634(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Meetings(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_Stragglers_meetings_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_636(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_638(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_640(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_642(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_Stragglers_tag_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_644(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func NewStragglers() (_swig_ret Stragglers) {
+	var swig_r Stragglers
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteStragglers(arg1 Stragglers) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_Stragglers_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Stragglers interface {
+	Swigcptr() uintptr
+	SwigIsStragglers()
+	Read(arg2 int64) (_swig_ret error)
+	Size() (_swig_ret int64)
+	Collective(arg2 int64) (_swig_ret int)
+	Group(arg2 int64) (_swig_ret int)
+	Replica(arg2 int64) (_swig_ret int)
+	Meetings(arg2 int64) (_swig_ret int64)
+	Times_last(arg2 int64) (_swig_ret int64)
+	Mean_late_ns(arg2 int64) (_swig_ret int64)
+	Max_late_ns(arg2 int64) (_swig_ret int64)
+	Tag(arg2 int64) (_swig_ret string)
+}
+
+func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_tensor_at_cdist_8e0ac011ee65b377(C.swig_type_645(_swig_i_0), C.swig_type_646(_swig_i_1), *(*C.swig_type_647)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+type SwigcptrDestinations uintptr
+
+func (p SwigcptrDestinations) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDestinations) SwigIsDestinations() {
+}
+
+func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_Destinations_add_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0), C.swig_type_648(_swig_i_1), C.swig_type_649(_swig_i_2), *(*C.swig_type_650)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
+	var swig_r Dist_destination
+	_swig_i_0 := arg1
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))))
+	return swig_r
+}
+
+func NewDestinations() (_swig_ret Destinations) {
+	var swig_r Destinations
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_8e0ac011ee65b377()))
+	return swig_r
+}
+
+func DeleteDestinations(arg1 Destinations) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_Destinations_cdist_8e0ac011ee65b377(C.uintptr_t(_swig_i_0))
+}
+
+type Destinations interface {
+	Swigcptr() uintptr
+	SwigIsDestinations()
+	Add(arg2 int64, arg3 int64, arg4 string)
+	Get() (_swig_ret Dist_destination)
+}
+
+func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_quick_all_reduce_cdist_8e0ac011ee65b377(C.swig_type_652(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_3)), C.swig_type_654(_swig_i_4), *(*C.swig_type_655)(unsafe.Pointer(&_swig_i_5)), C.swig_type_656(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, arg6 string, arg7 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_quick_broadcast_cdist_8e0ac011ee65b377(C.swig_type_658(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_659)(unsafe.Pointer(&_swig_i_3)), C.swig_type_660(_swig_i_4), *(*C.swig_type_661)(unsafe.Pointer(&_swig_i_5)), C.swig_type_662(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_quick_barrier_cdist_8e0ac011ee65b377(C.swig_type_664(_swig_i_0), *(*C.swig_type_665)(unsafe.Pointer(&_swig_i_1)), C.swig_type_666(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+
+type SwigcptrDLManagedTensor uintptr
+type DLManagedTensor interface {
+	Swigcptr() uintptr;
+}
+func (p SwigcptrDLManagedTensor) Swigcptr() uintptr {
+	return uintptr(p)
+}
+
+type SwigcptrDist_destination uintptr
+type Dist_destination interface {
+	Swigcptr() uintptr;
+}
+func (p SwigcptrDist_destination) Swigcptr() uintptr {
+	return uintptr(p)
+}
 
 
 

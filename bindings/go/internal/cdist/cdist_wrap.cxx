@@ -328,16 +328,13 @@ static void* Swig_malloc(int c) {
 #include <dist/dist.h>
 
 #include <cstring>
+#include <deque>
 #include <string>
+#include <vector>
 
 
 #include <stdint.h>		// Use the C99 official header
 
-SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
-    dist_strategy_options *options = new dist_strategy_options;
-    dist_strategy_options_init(options, sizeof *options);
-    return options;
-  }
 
 /* This thread's latest error in one piece: the fields of dist_error_info in their order as text, each ended
    by a NUL. In one piece because a second native call may come from another thread (a goroutine moves), and
@@ -359,103 +356,838 @@ static std::string dist_swig_error(dist_status status) {
 }
 
 
-/** A replica function: subclass it and override call(), which runs on every replica's thread. It returns
-    DIST_OK or what fail() gave; nothing may unwind out of it. */
-struct ReplicaBody {
-  virtual ~ReplicaBody() {}
-  virtual int32_t call(dist_replica *replica) = 0;
+namespace dist_swig {
+
+static int64_t number(const void *pointer) { return (int64_t)(intptr_t)pointer; }
+static void *pointer(int64_t number) { return (void *)(intptr_t)number; }
+
+/* Tensors as numbers, one after another: address, dtype, ndim, 1 where strides follow (else 0), shape[ndim],
+   strides[ndim]. No numbers are NULL. The views point into the numbers, which the caller keeps. */
+class Tensors {
+ public:
+  Tensors() : data_(nullptr), size_(0) {}
+  Tensors(const Tensors &) = delete;
+  Tensors &operator=(const Tensors &) = delete;
+
+  /* The tensors; of numbers that are not of that form one that libdist refuses. */
+  dist_tensor *unpack(const int64_t *numbers, size_t count) {
+    for (size_t at = 0; at < count;) {
+      if (count - at < 4) return refused();
+      const int64_t ndim = numbers[at + 2], strided = numbers[at + 3];
+      if (ndim < 0 || ndim > DIST_MAX_NDIM) return refused();
+      const int64_t sizes = strided ? 2 * ndim : ndim;
+      if ((int64_t)(count - at - 4) < sizes) return refused();
+      const int64_t *const shape = numbers + at + 4;
+      const dist_tensor view = {pointer(numbers[at]), (dist_dtype)numbers[at + 1], (int32_t)ndim,
+                                ndim ? shape : nullptr, strided ? shape + ndim : nullptr};
+      add(view);
+      at += 4 + (size_t)sizes;
+    }
+    return data_;
+  }
+
+ private:
+  dist_tensor *refused() {
+    const dist_tensor no_dtype = {nullptr, 0, 0, nullptr, nullptr};
+    few_[0] = no_dtype;
+    return few_;
+  }
+  void add(const dist_tensor &view) {
+    if (size_ < kFew) {
+      few_[size_++] = view;
+      data_ = few_;
+      return;
+    }
+    if (size_ == kFew) many_.assign(few_, few_ + kFew);
+    many_.push_back(view);
+    data_ = many_.data();
+    size_++;
+  }
+
+  enum { kFew = 4 };
+  dist_tensor few_[kFew];
+  std::vector<dist_tensor> many_;
+  dist_tensor *data_;
+  size_t size_;
 };
 
-/** Takes what a create function gives. */
-struct StrategyBox {
-  StrategyBox() : value(0) {}
-  dist_strategy *get() { return value; }
-  dist_strategy *value;
-};
-struct ReplicaBox {
-  ReplicaBox() : value(0) {}
-  dist_replica *get() { return value; }
-  dist_replica *value;
-};
-
-/** For a body that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
-static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
-
-/** For a body that ends with what libdist told it: that report stays this thread's latest error, fields and
-    all, unless it was told to another thread. Returns `status`. */
-static int32_t failAsTold(int32_t status, const char *text) {
-  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+/* The other way round: room for one tensor's numbers. */
+enum { kTensorNumbers = 4 + 2 * DIST_MAX_NDIM };
+static void pack(const dist_tensor &tensor, int64_t (&numbers)[kTensorNumbers]) {
+  numbers[0] = number(tensor.data);
+  numbers[1] = tensor.dtype;
+  numbers[2] = tensor.ndim;
+  numbers[3] = tensor.strides != nullptr;
+  for (int32_t d = 0; d < tensor.ndim; d++) {
+    numbers[4 + d] = tensor.shape[d];
+    if (tensor.strides) numbers[4 + tensor.ndim + d] = tensor.strides[d];
+  }
 }
 
-static const char *statusName(int32_t status) { return dist_status_name(status); }
-static int32_t version() { return dist_version(); }
-
-
-static dist_status dist_swig_call(dist_replica *replica, void *user_data) {
-  return static_cast<ReplicaBody *>(user_data)->call(replica);
-}
-
-static dist_collective_options dist_swig_options(const char *tag, int64_t timeout_ns) {
+static dist_collective_options quick_options(const char *tag, int64_t timeout_ns) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.tag = tag && *tag ? tag : nullptr;
   options.timeout_ns = timeout_ns;
   return options;
 }
 
-SWIGINTERN dist_status dist_strategy_make(dist_strategy_options const *options,StrategyBox *out){
-      return dist_strategy_create(options, &out->value);
-    }
-SWIGINTERN dist_status dist_strategy_run(dist_strategy *self,ReplicaBody *body){ return dist_run(self, dist_swig_call, body); }
-SWIGINTERN dist_status dist_strategy_enter(dist_strategy *self,int32_t replica_id,ReplicaBox *out){
-      return dist_replica_enter(self, replica_id, &out->value);
-    }
-SWIGINTERN dist_status dist_replica_all_reduce(dist_replica *self,int32_t op,int32_t dtype,void *data,int64_t count,char const *tag,int64_t timeout_ns){
-      dist_tensor tensor = {data, dtype, 1, &count, nullptr};
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_all_reduce(self, op, &tensor, &tensor, 1, &options);
-    }
-SWIGINTERN dist_status dist_replica_broadcast(dist_replica *self,int32_t root,int32_t dtype,void *data,int64_t count,char const *tag,int64_t timeout_ns){
-      dist_tensor tensor = {data, dtype, 1, &count, nullptr};
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_broadcast(self, root, &tensor, &tensor, 1, &options);
-    }
-SWIGINTERN dist_status dist_replica_barrier(dist_replica *self,char const *tag,int64_t timeout_ns){
-      const dist_collective_options options = dist_swig_options(tag, timeout_ns);
-      return dist_barrier(self, &options);
-    }
+}  // namespace dist_swig
+
+
+struct Callbacks {
+  virtual ~Callbacks() {}
+  virtual int32_t replica(int64_t token, int64_t replica) = 0;
+  virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
+  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
+  virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
+  /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
+  virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
+                                int64_t kwargs) = 0;
+  virtual int64_t source(int64_t token, int64_t index) = 0;
+  virtual int64_t file_source(int64_t token, int64_t file, const char *name, int64_t index) = 0;
+  virtual int64_t dataset(int64_t token, int32_t num_pipelines, int32_t pipeline, int32_t num_replicas) = 0;
+  virtual int64_t dataset_reduce(int64_t token, int64_t state, int64_t batch) = 0;
+  virtual int64_t value(int64_t token, int32_t replica, int32_t num_replicas) = 0;
+  virtual int64_t initial(int64_t token) = 0;
+  virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
+  /* addresses of `count` elements each */
+  virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
+  /* a dist_block; `states` is the address of num_states addresses */
+  virtual void apply(int64_t token, int64_t tensor, int64_t first, int64_t count, int32_t dtype, int64_t gradient,
+                     int64_t parameter, int32_t num_states, int64_t states) = 0;
+  /* of dist_cross_device_functions and dist_strategy_functions; tensors by tensor_at() */
+  virtual int32_t reduce_components(int64_t token, int32_t op, int64_t components, int64_t n, int64_t out) = 0;
+  virtual int32_t broadcast_copies(int64_t token, int64_t value, int64_t copies, int64_t n) = 0;
+  virtual int32_t gather_components(int64_t token, int64_t components, int64_t n, int32_t axis, int64_t out) = 0;
+  virtual void log(int64_t token, int32_t level, const char *message) = 0;
+  /* the library no longer uses what the token stands for */
+  virtual void release(int64_t token) = 0;
+};
+
+
+namespace dist_swig {
+
+static Callbacks *callbacks; /* set once, before the first token is given away */
+
+template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
+  if (result < 0) return (dist_status)-result;
+  *out = (Handle *)pointer(result);
+  return DIST_OK;
+}
+
+static dist_status on_replica(dist_replica *replica, void *token) {
+  return callbacks->replica(number(token), number(replica));
+}
+static dist_status on_values(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out,
+                             void *token) {
+  return hand_over(callbacks->values(number(token), number(replica), number(args), number(kwargs)), out);
+}
+static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->merge(number(token), number(strategy), number(args)), out);
+}
+static dist_status on_update(dist_tensor *copy, dist_value *args, void *token) {
+  return callbacks->update(number(token), number(copy), number(args));
+}
+static dist_status on_update_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                                    dist_value **out, void *token) {
+  return hand_over(callbacks->update_values(number(token), place->replica, place->device, number(place->copy),
+                                            number(args), number(kwargs)),
+                   out);
+}
+static dist_status on_source(int64_t index, dist_value **out, void *token) {
+  return hand_over(callbacks->source(number(token), index), out);
+}
+static dist_status on_file_source(size_t file, const char *name, int64_t index, dist_value **out, void *token) {
+  return hand_over(callbacks->file_source(number(token), (int64_t)file, name, index), out);
+}
+static dist_status on_dataset(const dist_input_context *context, dist_dataset **out, void *token) {
+  return hand_over(callbacks->dataset(number(token), context->num_input_pipelines, context->input_pipeline_id,
+                                      context->num_replicas_in_sync),
+                   out);
+}
+static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
+  return hand_over(callbacks->dataset_reduce(number(token), number(state), number(batch)), out);
+}
+static dist_status on_value(const dist_value_context *context, dist_value **out, void *token) {
+  return hand_over(
+      callbacks->value(number(token), context->replica_id_in_sync_group, context->num_replicas_in_sync), out);
+}
+static dist_status on_initial(dist_value **out, void *token) {
+  return hand_over(callbacks->initial(number(token)), out);
+}
+static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
+static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
+  callbacks->reduce(number(token), number(acc), number(in), (int64_t)count, dtype);
+}
+static void on_apply(const dist_block *block, void *token) {
+  callbacks->apply(number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,
+                   number(block->gradient), number(block->parameter), block->num_states, number(block->states));
+}
+static dist_status on_reduce_components(dist_reduce_op op, const dist_tensor *components, size_t n,
+                                        dist_tensor *out, void *token) {
+  return callbacks->reduce_components(number(token), op, number(components), (int64_t)n, number(out));
+}
+static dist_status on_broadcast_copies(const dist_tensor *value, dist_tensor *copies, size_t n, void *token) {
+  return callbacks->broadcast_copies(number(token), number(value), number(copies), (int64_t)n);
+}
+static dist_status on_gather_components(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
+                                        void *token) {
+  return callbacks->gather_components(number(token), number(components), (int64_t)n, axis, number(out));
+}
+static void on_log(void *token, int32_t level, const char *message) {
+  callbacks->log(number(token), level, message);
+}
+static void on_release(void *token) { callbacks->release(number(token)); }
+static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
+static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
+
+}  // namespace dist_swig
+
+
+/** Who takes the calls back; set once, when the language's module is loaded, and never ended. */
+static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbacks; }
+
+
+namespace dist_swig {
+
+/* An options struct, and what its pointers point to. */
+template <class Options> struct Kept : Options {
+  std::deque<std::string> texts;
+  std::deque<std::vector<const char *>> text_lists;
+  std::deque<std::vector<int64_t>> integers;
+  std::vector<double> reals;
+  Tensors tensors;
+  dist_work *work;
+  double norm;
+  dist_cross_device_functions functions;
+  dist_strategy_functions strategy_functions;
+};
+
+/* All options that SWIG's constructors make are Kept. */
+template <class Options> Kept<Options> *kept(Options *options) { return static_cast<Kept<Options> *>(options); }
+
+template <class Options> const char *keep(Options *options, const char *text) {
+  if (!text) return nullptr;
+  kept(options)->texts.push_back(text);
+  return kept(options)->texts.back().c_str();
+}
+
+template <class Options> const char *const *keep(Options *options, const char *const *texts, size_t n) {
+  if (!texts) return nullptr;
+  kept(options)->text_lists.emplace_back();
+  for (size_t i = 0; i < n; i++) kept(options)->text_lists.back().push_back(keep(options, texts[i]));
+  return kept(options)->text_lists.back().data();
+}
+
+/* long long: what SWIG takes for int64_t. */
+template <class Options> const int64_t *keep(Options *options, const long long *numbers, size_t n) {
+  if (!numbers) return nullptr;
+  kept(options)->integers.emplace_back(numbers, numbers + n);
+  return kept(options)->integers.back().data();
+}
+
+}  // namespace dist_swig
+
+SWIGINTERN dist_communication_options *new_dist_communication_options(){
+    dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
+    dist_communication_options_init(options, sizeof(dist_communication_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
+    dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
+    dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_cross_device_options(dist_cross_device_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_options *self,int64_t token){
+    self->accumulate = dist_swig::on_reduce;
+    self->accumulate_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
+    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
+    dist_cross_device_functions_init(&table, sizeof table);
+    table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    self->functions = &table;
+    self->functions_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
+    dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
+    dist_strategy_options_init(options, sizeof(dist_strategy_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_strategy_options(dist_strategy_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_strategy_options_set_log(dist_strategy_options *self,int64_t token){
+    self->log = dist_swig::on_log;
+    self->log_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_strategy_options_set_devices(dist_strategy_options *self,char const *const *texts,size_t n){
+    self->devices = dist_swig::keep(self, texts, n);
+    self->num_devices = n;
+  }
+SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
+    dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
+    dist_strategy_functions_init(&table, sizeof table);
+    table.copy_of_replica = shared_copy ? dist_swig::shared_copy : dist_swig::own_copy;
+    if (has_reduce) table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    self->functions = &table;
+    self->functions_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN dist_strategy_properties *new_dist_strategy_properties(){
+    dist_strategy_properties *record = new dist_strategy_properties;
+    const dist_strategy_properties empty = DIST_STRATEGY_PROPERTIES_INIT;
+    *record = empty;
+    return record;
+  }
+SWIGINTERN dist_run_options *new_dist_run_options(){
+    dist_swig::Kept<dist_run_options> *options = new dist_swig::Kept<dist_run_options>();
+    dist_run_options_init(options, sizeof(dist_run_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_run_options(dist_run_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_collective_options *new_dist_collective_options(){
+    dist_swig::Kept<dist_collective_options> *options = new dist_swig::Kept<dist_collective_options>();
+    dist_collective_options_init(options, sizeof(dist_collective_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_collective_options(dist_collective_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_collective_options_set_weights(dist_collective_options *self,double const *weights,size_t n){
+    dist_swig::kept(self)->reals.assign(weights, weights + n);
+    self->weights = weights ? dist_swig::kept(self)->reals.data() : nullptr;
+  }
+SWIGINTERN void dist_collective_options_set_reduce(dist_collective_options *self,int64_t token){
+    self->reduce_fn = dist_swig::on_reduce;
+    self->reduce_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_collective_options_set_splits(dist_collective_options *self,long long const *numbers,size_t n){ self->splits = dist_swig::keep(self, numbers, n); }
+SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ self->out_work = &dist_swig::kept(self)->work; }
+SWIGINTERN dist_work *dist_collective_options_work(dist_collective_options *self){ return dist_swig::kept(self)->work; }
+SWIGINTERN dist_apply_options *new_dist_apply_options(){
+    dist_swig::Kept<dist_apply_options> *options = new dist_swig::Kept<dist_apply_options>();
+    dist_apply_options_init(options, sizeof(dist_apply_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_apply_options(dist_apply_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_apply_options_set_states(dist_apply_options *self,long long const *numbers,size_t n,size_t num_states){
+    self->num_states = num_states;
+    self->states = dist_swig::kept(self)->tensors.unpack(dist_swig::keep(self, numbers, n), n);
+  }
+SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t token){
+    self->fn = dist_swig::on_apply;
+    self->user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
+SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
+SWIGINTERN dist_variable_options *new_dist_variable_options(){
+    dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
+    dist_variable_options_init(options, sizeof(dist_variable_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_variable_options(dist_variable_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_variable_options_set_initial(dist_variable_options *self,int64_t token){
+    self->initial_fn = dist_swig::on_initial;
+    self->initial_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN dist_update_options *new_dist_update_options(){
+    dist_swig::Kept<dist_update_options> *options = new dist_swig::Kept<dist_update_options>();
+    dist_update_options_init(options, sizeof(dist_update_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_update_options(dist_update_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_dataset_options *new_dist_dataset_options(){
+    dist_swig::Kept<dist_dataset_options> *options = new dist_swig::Kept<dist_dataset_options>();
+    dist_dataset_options_init(options, sizeof(dist_dataset_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_dataset_options(dist_dataset_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_dataset_options_set_batch_sizes(dist_dataset_options *self,long long const *numbers,size_t n){
+    static const int64_t none = 0; /* an empty list is not NULL */
+    self->batch_sizes = numbers && n == 0 ? &none : dist_swig::keep(self, numbers, n);
+    self->num_batch_sizes = n;
+  }
+SWIGINTERN dist_input_context *new_dist_input_context(){
+    dist_input_context *record = new dist_input_context;
+    const dist_input_context empty = DIST_INPUT_CONTEXT_INIT;
+    *record = empty;
+    return record;
+  }
+SWIGINTERN dist_position *new_dist_position(){
+    dist_position *record = new dist_position;
+    const dist_position empty = DIST_POSITION_INIT;
+    *record = empty;
+    return record;
+  }
+SWIGINTERN dist_drift *new_dist_drift(){
+    dist_drift *record = new dist_drift;
+    const dist_drift empty = DIST_DRIFT_INIT;
+    *record = empty;
+    return record;
+  }
+SWIGINTERN dist_checkpoint_options *new_dist_checkpoint_options(){
+    dist_swig::Kept<dist_checkpoint_options> *options = new dist_swig::Kept<dist_checkpoint_options>();
+    dist_checkpoint_options_init(options, sizeof(dist_checkpoint_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_checkpoint_options(dist_checkpoint_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_checkpoint_options_set_names(dist_checkpoint_options *self,char const *const *texts,size_t n){ self->names = dist_swig::keep(self, texts, n); }
+SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_options *self,char const *const *texts,size_t n){
+    self->metadata_keys = dist_swig::keep(self, texts, n);
+    self->num_metadata = n;
+  }
+SWIGINTERN void dist_checkpoint_options_set_metadata_texts(dist_checkpoint_options *self,char const *const *texts,size_t n){
+    self->metadata_texts = dist_swig::keep(self, texts, n);
+  }
+
+namespace dist_swig {
+
+static void append(const char *text, size_t size_bytes, void *out) {
+  static_cast<std::string *>(out)->append(text, size_bytes);
+}
+
+}  // namespace dist_swig
+
+
+/** For a function that failed by itself: `text` becomes what the peers' report says. Returns `status`. */
+static int32_t fail(int32_t status, const char *text) { return dist_fail(status, text); }
+
+/** For a function that ends with what libdist told it: that report stays this thread's latest error, fields and
+    all, unless it was told to another thread. Returns `status`. */
+static int32_t fail_as_told(int32_t status, const char *text) {
+  return std::strcmp(dist_last_error(), text) == 0 ? status : dist_fail(status, text);
+}
+
+/** Gathers what functions with a dist_text_fn write. */
+class Text {
+ public:
+  const char *text() const { return text_.c_str(); }
+  dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
+  dist_status explain_dataset(dist_dataset *dataset) {
+    return dist_dataset_explain(dataset, dist_swig::append, &text_);
+  }
+  dist_status describe_value(const dist_value *value) {
+    return dist_value_describe(value, dist_swig::append, &text_);
+  }
+  dist_status describe_variable(const dist_variable *variable) {
+    return dist_variable_describe(variable, dist_swig::append, &text_);
+  }
+  dist_status write_trace(dist_strategy *strategy) {
+    return dist_write_trace(strategy, dist_swig::append, &text_);
+  }
+  dist_status write_metrics(dist_strategy *strategy, const char *name) {
+    return dist_write_metrics(strategy, name && *name ? name : nullptr, dist_swig::append, &text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+/** The rows of dist_stragglers(). */
+class Stragglers {
+ public:
+  dist_status read(dist_strategy *strategy) {
+    size_t n = 0;
+    dist_status status = dist_stragglers(strategy, nullptr, sizeof(dist_straggler), 0, &n);
+    if (status != DIST_OK) return status;
+    rows_.resize(n);
+    status = dist_stragglers(strategy, rows_.data(), sizeof(dist_straggler), n, &n);
+    if (status == DIST_OK && n < rows_.size()) rows_.resize(n);
+    return status;
+  }
+  int64_t size() const { return (int64_t)rows_.size(); }
+  int32_t collective(int64_t row) const { return rows_.at((size_t)row).collective; }
+  int32_t group(int64_t row) const { return rows_.at((size_t)row).group; }
+  int32_t replica(int64_t row) const { return rows_.at((size_t)row).replica; }
+  int64_t meetings(int64_t row) const { return rows_.at((size_t)row).meetings; }
+  int64_t times_last(int64_t row) const { return rows_.at((size_t)row).times_last; }
+  int64_t mean_late_ns(int64_t row) const { return rows_.at((size_t)row).mean_late_ns; }
+  int64_t max_late_ns(int64_t row) const { return rows_.at((size_t)row).max_late_ns; }
+  const char *tag(int64_t row) const { return rows_.at((size_t)row).tag; }
+
+ private:
+  std::vector<dist_straggler> rows_;
+};
+
+/** Tensor `index` behind an address that Callbacks was given, as numbers (section 2). */
+static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {
+  *out_tensor = static_cast<const dist_tensor *>(dist_swig::pointer(tensors))[index];
+}
+
+/** A list of dist_destination; each names one of the three. */
+class Destinations {
+ public:
+  void add(dist_variable *variable, dist_value *value, const char *device) {
+    devices_.push_back(device ? device : "");
+    const dist_destination destination = {variable, value, device ? devices_.back().c_str() : nullptr};
+    all_.push_back(destination);
+  }
+  /* 0 where there are none */
+  const dist_destination *get() const { return all_.empty() ? nullptr : all_.data(); }
+
+ private:
+  std::deque<std::string> devices_;
+  std::vector<dist_destination> all_;
+};
+
+/* The form of the calls that programs make step after step: one row-major tensor of one dimension, in place, and
+   of the options the two that are common. `tag` "" is none. */
+static dist_status quick_all_reduce(dist_replica *replica, int32_t op, int32_t dtype, void *data, int64_t count,
+                                    const char *tag, int64_t timeout_ns) {
+  dist_tensor tensor = {data, dtype, 1, &count, nullptr};
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_all_reduce(replica, op, &tensor, &tensor, 1, &options);
+}
+static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t dtype, void *data, int64_t count,
+                                   const char *tag, int64_t timeout_ns) {
+  dist_tensor tensor = {data, dtype, 1, &count, nullptr};
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
+}
+static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
+  const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
+  return dist_barrier(replica, &options);
+}
+
 
 // C++ director class methods.
 #include "cdist_wrap.h"
 
-SwigDirector_ReplicaBody::SwigDirector_ReplicaBody(int swig_p)
-    : ReplicaBody(),
+SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
+    : Callbacks(),
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(intgo);
-SwigDirector_ReplicaBody::~SwigDirector_ReplicaBody()
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377(intgo);
+SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_ReplicaBody_cdist_869620537ffcacdd(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(int, dist_replica *replica);
-int32_t SwigDirector_ReplicaBody::call(dist_replica *replica) {
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377(int, long long token, long long replica);
+int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
-  dist_replica *swig_replica;
+  long long swig_token;
+  long long swig_replica;
   
-  *(dist_replica **)&swig_replica = (dist_replica *)replica; 
-  result = Swig_DirectorReplicaBody_callback_call_cdist_869620537ffcacdd(go_val, swig_replica);
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  result = Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377(int, long long token, long long replica, long long args, long long kwargs);
+int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_replica;
+  long long swig_args;
+  long long swig_kwargs;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int64_t)replica; 
+  swig_args = (int64_t)args; 
+  swig_kwargs = (int64_t)kwargs; 
+  result = Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377(int, long long token, long long strategy, long long args);
+int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_strategy;
+  long long swig_args;
+  
+  swig_token = (int64_t)token; 
+  swig_strategy = (int64_t)strategy; 
+  swig_args = (int64_t)args; 
+  result = Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377(go_val, swig_token, swig_strategy, swig_args);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377(int, long long token, long long copy, long long args);
+int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_copy;
+  long long swig_args;
+  
+  swig_token = (int64_t)token; 
+  swig_copy = (int64_t)copy; 
+  swig_args = (int64_t)args; 
+  result = Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377(go_val, swig_token, swig_copy, swig_args);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  intgo swig_replica;
+  _gostring_ swig_device;
+  long long swig_copy;
+  long long swig_args;
+  long long swig_kwargs;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int32_t)replica; 
+  
+  swig_device = Swig_AllocateString((char*)device, device ? strlen((char*)device) : 0);
+  
+  swig_copy = (int64_t)copy; 
+  swig_args = (int64_t)args; 
+  swig_kwargs = (int64_t)kwargs; 
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377(int, long long token, long long index);
+int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_index;
+  
+  swig_token = (int64_t)token; 
+  swig_index = (int64_t)index; 
+  result = Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377(go_val, swig_token, swig_index);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377(int, long long token, long long file, _gostring_ name, long long index);
+int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_file;
+  _gostring_ swig_name;
+  long long swig_index;
+  
+  swig_token = (int64_t)token; 
+  swig_file = (int64_t)file; 
+  
+  swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
+  
+  swig_index = (int64_t)index; 
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377(go_val, swig_token, swig_file, swig_name, swig_index);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  intgo swig_num_pipelines;
+  intgo swig_pipeline;
+  intgo swig_num_replicas;
+  
+  swig_token = (int64_t)token; 
+  swig_num_pipelines = (int32_t)num_pipelines; 
+  swig_pipeline = (int32_t)pipeline; 
+  swig_num_replicas = (int32_t)num_replicas; 
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377(int, long long token, long long state, long long batch);
+int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  long long swig_state;
+  long long swig_batch;
+  
+  swig_token = (int64_t)token; 
+  swig_state = (int64_t)state; 
+  swig_batch = (int64_t)batch; 
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377(go_val, swig_token, swig_state, swig_batch);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377(int, long long token, intgo replica, intgo num_replicas);
+int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  intgo swig_replica;
+  intgo swig_num_replicas;
+  
+  swig_token = (int64_t)token; 
+  swig_replica = (int32_t)replica; 
+  swig_num_replicas = (int32_t)num_replicas; 
+  result = Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_num_replicas);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377(int, long long token);
+int64_t SwigDirector_Callbacks::initial(int64_t token) {
+  int64_t c_result = SwigValueInit< int64_t >() ;
+  long long result;
+  long long swig_token;
+  
+  swig_token = (int64_t)token; 
+  result = Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377(go_val, swig_token);
+  c_result = (int64_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377(int, long long token, long long begin, long long end);
+void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
+  long long swig_token;
+  long long swig_begin;
+  long long swig_end;
+  
+  swig_token = (int64_t)token; 
+  swig_begin = (int64_t)begin; 
+  swig_end = (int64_t)end; 
+  Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377(go_val, swig_token, swig_begin, swig_end);
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377(int, long long token, long long acc, long long in, long long count, intgo dtype);
+void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
+  long long swig_token;
+  long long swig_acc;
+  long long swig_in;
+  long long swig_count;
+  intgo swig_dtype;
+  
+  swig_token = (int64_t)token; 
+  swig_acc = (int64_t)acc; 
+  swig_in = (int64_t)in; 
+  swig_count = (int64_t)count; 
+  swig_dtype = (int32_t)dtype; 
+  Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
+  long long swig_token;
+  long long swig_tensor;
+  long long swig_first;
+  long long swig_count;
+  intgo swig_dtype;
+  long long swig_gradient;
+  long long swig_parameter;
+  intgo swig_num_states;
+  long long swig_states;
+  
+  swig_token = (int64_t)token; 
+  swig_tensor = (int64_t)tensor; 
+  swig_first = (int64_t)first; 
+  swig_count = (int64_t)count; 
+  swig_dtype = (int32_t)dtype; 
+  swig_gradient = (int64_t)gradient; 
+  swig_parameter = (int64_t)parameter; 
+  swig_num_states = (int32_t)num_states; 
+  swig_states = (int64_t)states; 
+  Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377(int, long long token, intgo op, long long components, long long n, long long out);
+int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  intgo swig_op;
+  long long swig_components;
+  long long swig_n;
+  long long swig_out;
+  
+  swig_token = (int64_t)token; 
+  swig_op = (int32_t)op; 
+  swig_components = (int64_t)components; 
+  swig_n = (int64_t)n; 
+  swig_out = (int64_t)out; 
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377(int, long long token, long long value, long long copies, long long n);
+int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_value;
+  long long swig_copies;
+  long long swig_n;
+  
+  swig_token = (int64_t)token; 
+  swig_value = (int64_t)value; 
+  swig_copies = (int64_t)copies; 
+  swig_n = (int64_t)n; 
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377(go_val, swig_token, swig_value, swig_copies, swig_n);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377(int, long long token, long long components, long long n, intgo axis, long long out);
+int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
+  int32_t c_result = SwigValueInit< int32_t >() ;
+  intgo result;
+  long long swig_token;
+  long long swig_components;
+  long long swig_n;
+  intgo swig_axis;
+  long long swig_out;
+  
+  swig_token = (int64_t)token; 
+  swig_components = (int64_t)components; 
+  swig_n = (int64_t)n; 
+  swig_axis = (int32_t)axis; 
+  swig_out = (int64_t)out; 
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  c_result = (int32_t)result; 
+  return c_result;
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377(int, long long token, intgo level, _gostring_ message);
+void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
+  long long swig_token;
+  intgo swig_level;
+  _gostring_ swig_message;
+  
+  swig_token = (int64_t)token; 
+  swig_level = (int32_t)level; 
+  
+  swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
+  
+  Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377(go_val, swig_token, swig_level, swig_message);
+}
+
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377(int, long long token);
+void SwigDirector_Callbacks::release(int64_t token) {
+  long long swig_token;
+  
+  swig_token = (int64_t)token; 
+  Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_869620537ffcacdd(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_8e0ac011ee65b377(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -465,7 +1197,7 @@ void _wrap_Swig_free_cdist_869620537ffcacdd(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_869620537ffcacdd(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -478,7 +1210,7 @@ void *_wrap_Swig_malloc_cdist_869620537ffcacdd(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_OK_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -490,7 +1222,7 @@ intgo _wrap_DIST_OK_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CANCELLED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -502,7 +1234,7 @@ intgo _wrap_DIST_CANCELLED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_UNKNOWN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -514,7 +1246,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -526,7 +1258,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -538,7 +1270,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_NOT_FOUND_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -550,7 +1282,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -562,7 +1294,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -574,7 +1306,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -586,7 +1318,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -598,7 +1330,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_ABORTED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -610,7 +1342,7 @@ intgo _wrap_DIST_ABORTED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -622,7 +1354,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -634,7 +1366,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_INTERNAL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -646,7 +1378,7 @@ intgo _wrap_DIST_INTERNAL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -658,7 +1390,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_DATA_LOSS_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -670,7 +1402,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_F16_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -682,7 +1414,7 @@ intgo _wrap_DIST_F16_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_BF16_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -694,7 +1426,7 @@ intgo _wrap_DIST_BF16_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_F32_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -706,7 +1438,7 @@ intgo _wrap_DIST_F32_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_F64_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -718,7 +1450,7 @@ intgo _wrap_DIST_F64_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_I8_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -730,7 +1462,7 @@ intgo _wrap_DIST_I8_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_U8_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -742,7 +1474,7 @@ intgo _wrap_DIST_U8_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_I16_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -754,7 +1486,7 @@ intgo _wrap_DIST_I16_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_U16_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -766,7 +1498,7 @@ intgo _wrap_DIST_U16_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_I32_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -778,7 +1510,7 @@ intgo _wrap_DIST_I32_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_U32_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -790,7 +1522,7 @@ intgo _wrap_DIST_U32_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_I64_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -802,7 +1534,7 @@ intgo _wrap_DIST_I64_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_U64_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -814,7 +1546,7 @@ intgo _wrap_DIST_U64_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COMPLEX64_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -826,7 +1558,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_BOOL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -838,7 +1570,7 @@ intgo _wrap_DIST_BOOL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -850,7 +1582,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -862,7 +1594,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -874,7 +1606,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -886,7 +1618,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -898,7 +1630,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_REDUCE_USER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -910,7 +1642,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -922,7 +1654,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -934,7 +1666,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -946,7 +1678,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -958,7 +1690,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -970,7 +1702,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -982,7 +1714,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -994,7 +1726,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1006,7 +1738,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1018,7 +1750,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1030,7 +1762,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1042,7 +1774,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1054,7 +1786,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1066,7 +1798,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1078,7 +1810,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1090,7 +1822,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1102,7 +1834,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1114,7 +1846,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1126,7 +1858,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1138,7 +1870,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1150,7 +1882,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1162,7 +1894,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1174,7 +1906,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1186,7 +1918,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1198,7 +1930,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1210,7 +1942,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_THREADS_HOST_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1222,7 +1954,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1234,7 +1966,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1246,7 +1978,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1258,7 +1990,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1270,7 +2002,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1282,7 +2014,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_LIST_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1294,7 +2026,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_DICT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1306,7 +2038,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1318,7 +2050,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_NONE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1330,7 +2062,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1342,7 +2074,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1354,7 +2086,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1366,7 +2098,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1378,7 +2110,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1390,7 +2122,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1402,7 +2134,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1414,7 +2146,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1426,7 +2158,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1438,7 +2170,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1450,7 +2182,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1462,7 +2194,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1474,7 +2206,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1486,7 +2218,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1498,7 +2230,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_ASSIGN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1510,7 +2242,7 @@ intgo _wrap_DIST_ASSIGN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1522,7 +2254,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1534,7 +2266,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1546,7 +2278,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1558,7 +2290,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1570,7 +2302,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1582,7 +2314,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1594,7 +2326,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1606,7 +2338,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1618,7 +2350,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1630,7 +2362,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1642,7 +2374,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1654,7 +2386,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1666,7 +2398,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1678,7 +2410,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1690,7 +2422,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1702,7 +2434,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1714,7 +2446,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1726,7 +2458,7 @@ intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1738,7 +2470,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1750,7 +2482,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1762,7 +2494,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SHARD_OFF_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1774,7 +2506,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1786,7 +2518,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SHARD_FILE_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1798,7 +2530,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SHARD_DATA_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1810,7 +2542,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_SHARD_HINT_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1822,7 +2554,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_METRIC_SUM_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1834,7 +2566,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1846,7 +2578,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1858,7 +2590,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_APPLY_SGD_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1870,7 +2602,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1882,7 +2614,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1894,7 +2626,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1906,7 +2638,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_MAX_NDIM_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1918,7 +2650,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1930,7 +2662,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_LOG_ERROR_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1942,7 +2674,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_LOG_WARNING_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1954,7 +2686,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_869620537ffcacdd() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_869620537ffcacdd() {
+intgo _wrap_DIST_LOG_INFO_cdist_8e0ac011ee65b377() {
   int result;
   intgo _swig_go_result;
   
@@ -1966,7 +2698,882 @@ intgo _wrap_DIST_LOG_INFO_cdist_869620537ffcacdd() {
 }
 
 
-void _wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int arg1 ;
+  Callbacks *result = 0 ;
+  Callbacks *_swig_go_result;
+  
+  arg1 = (int)_swig_go_0; 
+  
+  result = new SwigDirector_Callbacks(arg1);
+  *(Callbacks **)&_swig_go_result = (Callbacks *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_DeleteDirectorCallbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+void _wrap_delete_Callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+intgo _wrap_Callbacks_replica_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int32_t)(arg1)->replica(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_values_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = (int64_t)(arg1)->values(arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_merge_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int64_t)(arg1)->merge(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_update_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int32_t)(arg1)->update(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_update_values_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  std::string text4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = text4.empty() ? nullptr : &text4[0];
+  
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  
+  result = (int64_t)(arg1)->update_values(arg2,arg3,(char const *)arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (int64_t)(arg1)->source(arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_file_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  int64_t arg5 ;
+  std::string text4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = &text4[0];
+  
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = (int64_t)(arg1)->file_source(arg2,arg3,(char const *)arg4,arg5);
+  _swig_go_result = result; 
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_dataset_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  
+  result = (int64_t)(arg1)->dataset(arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_dataset_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  result = (int64_t)(arg1)->dataset_reduce(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_value_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  result = (int64_t)(arg1)->value(arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Callbacks_initial_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)(arg1)->initial(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_loop_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  
+  (arg1)->loop(arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_Callbacks_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t arg6 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  
+  (arg1)->reduce(arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
+void _wrap_Callbacks_apply_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  int32_t arg9 ;
+  int64_t arg10 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int32_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  
+  (arg1)->apply(arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  
+}
+
+
+intgo _wrap_Callbacks_reduce_components_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  
+  result = (int32_t)(arg1)->reduce_components(arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_broadcast_copies_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  
+  result = (int32_t)(arg1)->broadcast_copies(arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_Callbacks_gather_components_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  int64_t arg6 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  
+  result = (int32_t)(arg1)->gather_components(arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Callbacks_log_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  std::string text4 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = &text4[0];
+  
+  
+  (arg1)->log(arg2,arg3,(char const *)arg4);
+  
+  
+}
+
+
+void _wrap_Callbacks_release_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  (arg1)->release(arg2);
+  
+}
+
+
+void _wrap_set_callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+  Callbacks *arg1 = (Callbacks *) 0 ;
+  
+  arg1 = *(Callbacks **)&_swig_go_0; 
+  
+  set_callbacks(arg1);
+  
+}
+
+
+intgo _wrap_dist_version_cdist_8e0ac011ee65b377() {
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  result = (int32_t)dist_version();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_has_feature_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0) {
+  char *arg1 = (char *) 0 ;
+  std::string text1 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  
+  result = (int32_t)dist_has_feature((char const *)arg1);
+  _swig_go_result = result; 
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_status_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  dist_status arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_status)_swig_go_0; 
+  
+  result = (char *)dist_status_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
+  dist_status arg1 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_status)_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_status)dist_fail(arg1,(char const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_implementation_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->implementation = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_implementation_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->implementation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_per_pack = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->bytes_per_pack);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_has_timeout_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_timeout = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_timeout);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_communication_options *_wrap_new_dist_communication_options_cdist_8e0ac011ee65b377() {
+  dist_communication_options *result = 0 ;
+  dist_communication_options *_swig_go_result;
+  
+  
+  result = (dist_communication_options *)new_dist_communication_options();
+  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_communication_options_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  delete_dist_communication_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_communication_options_merge_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg3 = (dist_communication_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = *(dist_communication_options **)&_swig_go_1; 
+  arg3 = *(dist_communication_options **)&_swig_go_2; 
+  
+  result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_communication_options_describe_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  result = (dist_status)dist_communication_options_describe((dist_communication_options const *)arg1,arg2,SWIG_STD_MOVE(arg3));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_kind_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_kind_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_num_packs_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_packs = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_packs);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->reduce_to_device = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->reduce_to_device);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e0ac011ee65b377() {
+  dist_cross_device_options *result = 0 ;
+  dist_cross_device_options *_swig_go_result;
+  
+  
+  result = (dist_cross_device_options *)new_dist_cross_device_options();
+  *(dist_cross_device_options **)&_swig_go_result = (dist_cross_device_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_cross_device_options_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  delete_dist_cross_device_options(arg1);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_accumulate_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_cross_device_options_set_accumulate(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_functions_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_create_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  dist_cross_device **arg2 = (dist_cross_device **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (dist_cross_device **)_swig_go_1; 
+  
+  result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cross_device_destroy(arg1);
+  
+}
+
+
+intgo _wrap_dist_cross_device_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cross_device_num_packs_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_device_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_cross_device_device((dist_cross_device const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_kind_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -1978,7 +3585,7 @@ void _wrap_StrategyOptions_kind_set_cdist_869620537ffcacdd(dist_strategy_options
 }
 
 
-intgo _wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -1991,7 +3598,7 @@ intgo _wrap_StrategyOptions_kind_get_cdist_869620537ffcacdd(dist_strategy_option
 }
 
 
-void _wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -2003,7 +3610,7 @@ void _wrap_StrategyOptions_num_replicas_set_cdist_869620537ffcacdd(dist_strategy
 }
 
 
-intgo _wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2016,7 +3623,7 @@ intgo _wrap_StrategyOptions_num_replicas_get_cdist_869620537ffcacdd(dist_strateg
 }
 
 
-void _wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -2028,7 +3635,7 @@ void _wrap_StrategyOptions_threads_set_cdist_869620537ffcacdd(dist_strategy_opti
 }
 
 
-intgo _wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2041,7 +3648,7 @@ intgo _wrap_StrategyOptions_threads_get_cdist_869620537ffcacdd(dist_strategy_opt
 }
 
 
-void _wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -2053,7 +3660,7 @@ void _wrap_StrategyOptions_placement_set_cdist_869620537ffcacdd(dist_strategy_op
 }
 
 
-intgo _wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2066,7 +3673,7 @@ intgo _wrap_StrategyOptions_placement_get_cdist_869620537ffcacdd(dist_strategy_o
 }
 
 
-void _wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -2078,7 +3685,7 @@ void _wrap_StrategyOptions_timeout_ns_set_cdist_869620537ffcacdd(dist_strategy_o
 }
 
 
-long long _wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2091,7 +3698,89 @@ long long _wrap_StrategyOptions_timeout_ns_get_cdist_869620537ffcacdd(dist_strat
 }
 
 
-dist_strategy_options *_wrap_new_StrategyOptions_cdist_869620537ffcacdd() {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->parameter_device = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->parameter_device);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_communication_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = *(dist_communication_options **)&_swig_go_1; 
+  
+  if (arg1) (arg1)->communication = (dist_communication_options const *)arg2;
+  
+}
+
+
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_communication_options *result = 0 ;
+  dist_communication_options *_swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_communication_options *) ((arg1)->communication);
+  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_cross_device_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cross_device *arg2 = (dist_cross_device *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_cross_device *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cross_device = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_cross_device_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_cross_device *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_cross_device *) ((arg1)->cross_device);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e0ac011ee65b377() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -2102,133 +3791,6065 @@ dist_strategy_options *_wrap_new_StrategyOptions_cdist_869620537ffcacdd() {
 }
 
 
-void _wrap_delete_StrategyOptions_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
   
-  delete arg1;
+  delete_dist_strategy_options(arg1);
   
 }
 
 
-ReplicaBody *_wrap__swig_NewDirectorReplicaBodyReplicaBody_cdist_869620537ffcacdd(intgo _swig_go_0) {
-  int arg1 ;
-  ReplicaBody *result = 0 ;
-  ReplicaBody *_swig_go_result;
+void _wrap_dist_strategy_options_set_log_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
   
-  arg1 = (int)_swig_go_0; 
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
   
-  result = new SwigDirector_ReplicaBody(arg1);
-  *(ReplicaBody **)&_swig_go_result = (ReplicaBody *)result; 
+  dist_strategy_options_set_log(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_strategy_options_set_devices_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_strategy_options_set_devices(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+  
+}
+
+
+void _wrap_dist_strategy_options_set_functions_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  
+  dist_strategy_options_set_functions(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
+_gostring_ _wrap_dist_strategy_create_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_strategy **arg2 = (dist_strategy **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_strategy **)_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_create((dist_strategy_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
   return _swig_go_result;
 }
 
 
-void _wrap_DeleteDirectorReplicaBody_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0) {
-  ReplicaBody *arg1 = (ReplicaBody *) 0 ;
+_gostring_ _wrap_dist_strategy_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(ReplicaBody **)&_swig_go_0; 
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
-  delete arg1;
+  result = (dist_status)dist_strategy_destroy(arg1);
   
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
 }
 
 
-void _wrap_delete_ReplicaBody_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0) {
-  ReplicaBody *arg1 = (ReplicaBody *) 0 ;
-  
-  arg1 = *(ReplicaBody **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-intgo _wrap_ReplicaBody_call_cdist_869620537ffcacdd(ReplicaBody *_swig_go_0, dist_replica *_swig_go_1) {
-  ReplicaBody *arg1 = (ReplicaBody *) 0 ;
-  dist_replica *arg2 = (dist_replica *) 0 ;
+intgo _wrap_dist_strategy_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
   
-  arg1 = *(ReplicaBody **)&_swig_go_0; 
-  arg2 = *(dist_replica **)&_swig_go_1; 
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)(arg1)->call(arg2);
+  result = (int32_t)dist_strategy_num_replicas((dist_strategy const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-StrategyBox *_wrap_new_StrategyBox_cdist_869620537ffcacdd() {
-  StrategyBox *result = 0 ;
-  StrategyBox *_swig_go_result;
+intgo _wrap_dist_strategy_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
   
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
   
-  result = (StrategyBox *)new StrategyBox();
-  *(StrategyBox **)&_swig_go_result = (StrategyBox *)result; 
+  result = (int32_t)dist_strategy_kind((dist_strategy const *)arg1);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-dist_strategy *_wrap_StrategyBox_get_cdist_869620537ffcacdd(StrategyBox *_swig_go_0) {
-  StrategyBox *arg1 = (StrategyBox *) 0 ;
+_gostring_ _wrap_dist_strategy_device_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  char **arg3 = (char **) 0 ;
+  char *text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  text3 = nullptr;
+  arg3 = (char **)&text3;
+  
+  
+  result = (dist_status)dist_strategy_device((dist_strategy const *)arg1,arg2,(char const **)arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text3) *_swig_go_2 = Swig_AllocateString(text3, std::strlen(text3));
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  char **arg3 = (char **) 0 ;
+  char *text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  text3 = nullptr;
+  arg3 = (char **)&text3;
+  
+  
+  result = (dist_status)dist_strategy_parameter_device((dist_strategy const *)arg1,arg2,(char const **)arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text3) *_swig_go_2 = Swig_AllocateString(text3, std::strlen(text3));
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_canonical_device_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  result = (dist_status)dist_canonical_device((char const *)arg1,arg2,SWIG_STD_MOVE(arg3));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_kind_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_kind_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_replicas = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_replicas);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_parameter_devices = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_parameter_devices);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_num_workers_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_workers = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->in_multi_worker_mode = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->in_multi_worker_mode);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->require_static_shapes = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->require_static_shapes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->use_merge_call = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->use_merge_call);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_between_graph_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->between_graph = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->between_graph);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_should_init_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->should_init = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->should_init);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->should_checkpoint = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->should_checkpoint);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->should_save_summary = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->should_save_summary);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->global_batch_size = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->global_batch_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e0ac011ee65b377() {
+  dist_strategy_properties *result = 0 ;
+  dist_strategy_properties *_swig_go_result;
+  
+  
+  result = (dist_strategy_properties *)new_dist_strategy_properties();
+  *(dist_strategy_properties **)&_swig_go_result = (dist_strategy_properties *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_strategy_properties_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+  dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
+  
+  arg1 = *(dist_strategy_properties **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_strategy_query_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_strategy_properties **)&_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_query((dist_strategy const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_cluster_resolver **)_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_cluster_resolver((dist_strategy const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_op_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  dist_reduce_op arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_reduce_op)_swig_go_0; 
+  
+  result = (char *)dist_reduce_op_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_communication_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_communication_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_cross_device_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_synchronization_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_synchronization_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_aggregation_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_aggregation_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_input_mode_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_input_mode_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_shard_policy_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_shard_policy_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_communication_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_communication_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_synchronization_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_synchronization_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_aggregation_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_aggregation_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_input_mode_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_input_mode_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_shard_policy_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_shard_policy_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_strategy_cancel_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_strategy_cancel(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_run_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  
+  result = (dist_status)dist_run(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_run_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, long long _swig_go_1) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_run_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->enable_dynamic_batch_size = arg2;
+  
+}
+
+
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->enable_dynamic_batch_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bucketizing_dynamic_shape = arg2;
+  
+}
+
+
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->bucketizing_dynamic_shape);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_run_options *_wrap_new_dist_run_options_cdist_8e0ac011ee65b377() {
+  dist_run_options *result = 0 ;
+  dist_run_options *_swig_go_result;
+  
+  
+  result = (dist_run_options *)new_dist_run_options();
+  *(dist_run_options **)&_swig_go_result = (dist_run_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_run_options_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  
+  delete_dist_run_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_run_values_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_values_fn arg2 = (dist_values_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_run_options *arg6 = (dist_run_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_values : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_run_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)dist_run_values(arg1,arg2,arg3,arg4,arg5,(dist_run_options const *)arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_enter_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  dist_replica **arg3 = (dist_replica **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_replica **)_swig_go_2; 
+  
+  result = (dist_status)dist_replica_enter(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_leave_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_status)_swig_go_1; 
+  
+  result = (dist_status)dist_replica_leave(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_replica_id_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_replica_id((dist_replica const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_replica_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_replica_num_replicas((dist_replica const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_replica_strategy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
-  dist_strategy *_swig_go_result;
+  long long _swig_go_result;
   
-  arg1 = *(StrategyBox **)&_swig_go_0; 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
-  result = (dist_strategy *)(arg1)->get();
-  *(dist_strategy **)&_swig_go_result = (dist_strategy *)result; 
+  result = (dist_strategy *)dist_replica_strategy((dist_replica const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-void _wrap_delete_StrategyBox_cdist_869620537ffcacdd(StrategyBox *_swig_go_0) {
-  StrategyBox *arg1 = (StrategyBox *) 0 ;
+_gostring_ _wrap_dist_parallel_for_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  dist_range_fn arg5 = (dist_range_fn) 0 ;
+  void *arg6 = (void *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(StrategyBox **)&_swig_go_0; 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    const int64_t token = _swig_go_4; arg5 = token ? dist_swig::on_loop : nullptr; arg6 = dist_swig::pointer(token); 
+  }
+  
+  result = (dist_status)dist_parallel_for(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_group_create_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  dist_group **arg4 = (dist_group **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_group **)_swig_go_3; 
+  
+  result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_group_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_group_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_group_size((dist_group const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_rank_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int32_t)dist_group_rank((dist_group const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_numerics_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->numerics = arg2;
+  
+}
+
+
+intgo _wrap_dist_collective_options_numerics_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->numerics);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_tag_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->tag = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->tag);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_group_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_group *arg2 = (dist_group *) 0 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (dist_group *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->group = (dist_group const *)arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_group_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_group *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (dist_group *) ((arg1)->group);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_contributions_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->contributions = arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_contributions_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->contributions);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_axis_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->axis = arg2;
+  
+}
+
+
+intgo _wrap_dist_collective_options_axis_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->axis);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_planned_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->planned = arg2;
+  
+}
+
+
+intgo _wrap_dist_collective_options_planned_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->planned);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_per_pack = arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->bytes_per_pack);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_implementation_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->implementation = arg2;
+  
+}
+
+
+intgo _wrap_dist_collective_options_implementation_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->implementation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_collective_options *_wrap_new_dist_collective_options_cdist_8e0ac011ee65b377() {
+  dist_collective_options *result = 0 ;
+  dist_collective_options *_swig_go_result;
+  
+  
+  result = (dist_collective_options *)new_dist_collective_options();
+  *(dist_collective_options **)&_swig_go_result = (dist_collective_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_collective_options_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  delete_dist_collective_options(arg1);
+  
+}
+
+
+void _wrap_dist_collective_options_set_weights_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  double *arg2 = (double *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (double *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_collective_options_set_weights(arg1,(double const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_collective_options_set_reduce_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_collective_options_set_reduce(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_collective_options_set_splits_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_collective_options_set_splits(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_collective_options_begin_work_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  dist_collective_options_begin_work(arg1);
+  
+}
+
+
+long long _wrap_dist_collective_options_work_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_work *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (dist_work *)dist_collective_options_work(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_all_reduce(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  int32_t arg3 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  size_t arg6 ;
+  dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors4 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  arg6 = (size_t)_swig_go_5; 
+  arg7 = *(dist_collective_options **)&_swig_go_6; 
+  
+  result = (dist_status)dist_reduce_to_root(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_reduce_scatter(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_all_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  size_t arg4 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_all_gather(arg1,(dist_tensor const *)arg2,arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_gather_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_gather_to_root(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_broadcast(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_scatter_from_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_scatter_from_root(arg1,arg2,(dist_tensor const *)arg3,arg4,SWIG_STD_MOVE(arg5),(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_all_to_all_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  size_t arg4 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_all_to_all(arg1,(dist_tensor const *)arg2,arg3,SWIG_STD_MOVE(arg4),(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_scan_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  int32_t arg3 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  size_t arg6 ;
+  dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors4 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  arg6 = (size_t)_swig_go_5; 
+  arg7 = *(dist_collective_options **)&_swig_go_6; 
+  
+  result = (dist_status)dist_scan(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_permute_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  size_t arg6 ;
+  dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors4 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  arg6 = (size_t)_swig_go_5; 
+  arg7 = *(dist_collective_options **)&_swig_go_6; 
+  
+  result = (dist_status)dist_permute(arg1,arg2,arg3,(dist_tensor const *)arg4,arg5,SWIG_STD_MOVE(arg6),(dist_collective_options const *)arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_barrier_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_collective_options *arg2 = (dist_collective_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_collective_options **)&_swig_go_1; 
+  
+  result = (dist_status)dist_barrier(arg1,(dist_collective_options const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_all_reduce_value_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_collective_options *arg4 = (dist_collective_options *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_collective_options **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_all_reduce_value(arg1,arg2,arg3,(dist_collective_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_all_gather_value_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_collective_options *arg3 = (dist_collective_options *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_collective_options **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_all_gather_value(arg1,arg2,(dist_collective_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_apply_options_kind_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_apply_options_kind_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_apply_options_learning_rate_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double arg2 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  
+  if (arg1) (arg1)->learning_rate = arg2;
+  
+}
+
+
+double _wrap_dist_apply_options_learning_rate_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  result = (double) ((arg1)->learning_rate);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_apply_options_momentum_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double arg2 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  
+  if (arg1) (arg1)->momentum = arg2;
+  
+}
+
+
+double _wrap_dist_apply_options_momentum_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  result = (double) ((arg1)->momentum);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_apply_options_clip_norm_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double arg2 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  
+  if (arg1) (arg1)->clip_norm = arg2;
+  
+}
+
+
+double _wrap_dist_apply_options_clip_norm_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  result = (double) ((arg1)->clip_norm);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_apply_options *_wrap_new_dist_apply_options_cdist_8e0ac011ee65b377() {
+  dist_apply_options *result = 0 ;
+  dist_apply_options *_swig_go_result;
+  
+  
+  result = (dist_apply_options *)new_dist_apply_options();
+  *(dist_apply_options **)&_swig_go_result = (dist_apply_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_apply_options_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  delete_dist_apply_options(arg1);
+  
+}
+
+
+void _wrap_dist_apply_options_set_states_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  size_t arg4 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  dist_apply_options_set_states(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3),SWIG_STD_MOVE(arg4));
+  
+}
+
+
+void _wrap_dist_apply_options_set_function_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_apply_options_set_function(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_apply_options_want_norm_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  dist_apply_options_want_norm(arg1);
+  
+}
+
+
+double _wrap_dist_apply_options_norm_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+  dist_apply_options *arg1 = (dist_apply_options *) 0 ;
+  double result;
+  double _swig_go_result;
+  
+  arg1 = *(dist_apply_options **)&_swig_go_0; 
+  
+  result = (double)dist_apply_options_norm(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_apply_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  size_t arg5 ;
+  dist_apply_options *arg6 = (dist_apply_options *) 0 ;
+  dist_collective_options *arg7 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = *(dist_apply_options **)&_swig_go_5; 
+  arg7 = *(dist_collective_options **)&_swig_go_6; 
+  
+  result = (dist_status)dist_reduce_apply(arg1,arg2,arg3,arg4,SWIG_STD_MOVE(arg5),(dist_apply_options const *)arg6,(dist_collective_options const *)arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_start_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_work_start(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_ready_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  size_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (dist_status)dist_work_ready(arg1,SWIG_STD_MOVE(arg2));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_test_cdist_8e0ac011ee65b377(long long _swig_go_0, int *_swig_go_1) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_work_test(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_wait_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_work_wait(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_wait_any_cdist_8e0ac011ee65b377(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_work **arg1 = (dist_work **) 0 ;
+  size_t arg2 ;
+  int64_t arg3 ;
+  size_t *arg4 = (size_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work **)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (size_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_work_wait_any((dist_work *const *)arg1,SWIG_STD_MOVE(arg2),arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_cancel_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_work_cancel(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_work_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_work_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_merge_call_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_merge_fn arg2 = (dist_merge_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_merge : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = *(dist_collective_options **)&_swig_go_3; 
+  arg6 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_create_tensor(arg1,(dist_tensor const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_release_fn arg3 = (dist_release_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  {
+    const int64_t token = _swig_go_2; arg3 = dist_swig::on_release; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_value_wrap_tensor(arg1,(dist_tensor const *)arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_per_replica_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_value_create_per_replica(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_mirrored_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_value_create_mirrored(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_list_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_value_create_list(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_tuple_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  size_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_value_create_tuple(arg1,(dist_value *const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_dict_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char **arg2 = (char **) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  size_t arg4 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_value_create_dict(arg1,(char const *const *)arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_none_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_value_create_none(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_text_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_create_text(arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_wrap_object_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  void *arg2 = (void *) 0 ;
+  dist_release_fn arg3 = (dist_release_fn) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = dist_swig::pointer(token); arg3 = dist_swig::on_release; 
+  }
+  arg4 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_wrap_object(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_composite_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  size_t arg4 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_value_create_composite(arg1,arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_variable_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_value_create_variable(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_values_from_function_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value_fn arg2 = (dist_value_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_value : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_values_from_function(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_retain_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_value *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_value *)dist_value_retain(arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_value_release_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_value_release(arg1);
+  
+}
+
+
+intgo _wrap_dist_value_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_value_kind((dist_value const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_value_size((dist_value const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_item_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  size_t arg2 ;
+  dist_value *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (dist_value *)dist_value_item((dist_value const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_key_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  size_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (char *)dist_value_key((dist_value const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_get_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_value *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_value *)dist_value_get((dist_value const *)arg1,(char const *)arg2);
+  _swig_go_result = dist_swig::number(result); 
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_tensor view2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  view2 = dist_tensor();
+  arg2 = &view2;
+  
+  
+  result = (dist_status)dist_value_tensor((dist_value const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view2, numbers);
+    std::memcpy(_swig_go_1.array, numbers, sizeof numbers);
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_variable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_variable *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_variable *)dist_value_variable((dist_value const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_text_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_value_text((dist_value const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_object_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  void *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (void *)dist_value_object((dist_value const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_from_dlpack_cdist_8e0ac011ee65b377(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(DLManagedTensor **)&_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_from_dlpack(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_to_dlpack_cdist_8e0ac011ee65b377(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(DLManagedTensor ***)&_swig_go_1; 
+  
+  result = (dist_status)dist_value_to_dlpack(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_aggregation_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->aggregation = arg2;
+  
+}
+
+
+intgo _wrap_dist_variable_options_aggregation_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->aggregation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_name_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->name = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_variable_options_name_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->name);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_synchronization_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->synchronization = arg2;
+  
+}
+
+
+intgo _wrap_dist_variable_options_synchronization_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->synchronization);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_trainable_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->trainable = arg2;
+  
+}
+
+
+intgo _wrap_dist_variable_options_trainable_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->trainable);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_options_partitions_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->partitions = arg2;
+  
+}
+
+
+intgo _wrap_dist_variable_options_partitions_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->partitions);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_variable_options *_wrap_new_dist_variable_options_cdist_8e0ac011ee65b377() {
+  dist_variable_options *result = 0 ;
+  dist_variable_options *_swig_go_result;
+  
+  
+  result = (dist_variable_options *)new_dist_variable_options();
+  *(dist_variable_options **)&_swig_go_result = (dist_variable_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_variable_options_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  
+  delete_dist_variable_options(arg1);
+  
+}
+
+
+void _wrap_dist_variable_options_set_initial_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+  dist_variable_options *arg1 = (dist_variable_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_variable_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_variable_options_set_initial(arg1,arg2);
+  
+}
+
+
+_gostring_ _wrap_dist_variable_create_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_variable_options *arg3 = (dist_variable_options *) 0 ;
+  dist_variable **arg4 = (dist_variable **) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  arg3 = *(dist_variable_options **)&_swig_go_2; 
+  arg4 = (dist_variable **)_swig_go_3; 
+  
+  result = (dist_status)dist_variable_create(arg1,(dist_tensor const *)arg2,(dist_variable_options const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_variable_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_variable_options *arg4 = (dist_variable_options *) 0 ;
+  dist_variable **arg5 = (dist_variable **) 0 ;
+  std::string text2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = *(dist_variable_options **)&_swig_go_3; 
+  arg5 = (dist_variable **)_swig_go_4; 
+  
+  result = (dist_status)dist_replica_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_variable_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_variable_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_variable_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_variable_name_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_variable_name((dist_variable const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_class_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_variable_class((dist_variable const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_synchronization_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_synchronization((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_aggregation_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_aggregation((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_trainable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_trainable((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_num_copies_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_num_copies((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_copy_name_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (char *)dist_variable_copy_name((dist_variable const *)arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_device_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  char **arg4 = (char **) 0 ;
+  char *text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4 = nullptr;
+  arg4 = (char **)&text4;
+  
+  
+  result = (dist_status)dist_variable_device((dist_strategy const *)arg1,(dist_variable const *)arg2,arg3,(char const **)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_colocate_enter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)dist_colocate_enter(arg1,(dist_value const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_colocate_exit_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_colocate_exit(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_component_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor view3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  view3 = dist_tensor();
+  arg3 = &view3;
+  
+  
+  result = (dist_status)dist_variable_component((dist_variable const *)arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view3, numbers);
+    std::memcpy(_swig_go_2.array, numbers, sizeof numbers);
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_read_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_variable_read(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_assign_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_variable_assign(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_variable_scatter(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_read_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_replica_read(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_assign_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_replica_assign(arg1,arg2,arg3,(dist_tensor const *)arg4,(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_assign_value_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_replica_assign_value(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_replica_scatter(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_op_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (dist_reduce_op *)_swig_go_1; 
+  
+  result = (dist_status)dist_reduce_op_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e0ac011ee65b377(intgo _swig_go_0, int *_swig_go_1) {
+  int32_t arg1 ;
+  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  arg2 = (dist_reduce_op *)_swig_go_1; 
+  
+  result = (dist_status)dist_reduce_op_from_aggregation(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  size_t arg5 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = (int32_t *)_swig_go_3.array; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)dist_reduce(arg1,arg2,arg3,(int const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_reduce_to(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_batch_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  size_t arg5 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5.array; 
+  
+  result = (dist_status)dist_batch_reduce_to(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_broadcast_to_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_destination *arg3 = (dist_destination *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_destination **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_broadcast_to(arg1,arg2,(dist_destination const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_gather(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_destination_device_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_destination *arg2 = (dist_destination *) 0 ;
+  char *arg3 = (char *) 0 ;
+  size_t arg4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_destination **)&_swig_go_1; 
+  arg3 = (char *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  result = (dist_status)dist_destination_device(arg1,(dist_destination const *)arg2,arg3,SWIG_STD_MOVE(arg4));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  size_t arg5 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5.array; 
+  
+  result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_destination *arg3 = (dist_destination *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_destination **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_update_fn arg3 = (dist_update_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update : nullptr; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_update(arg1,arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_update_options_ungrouped_set_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ungrouped = arg2;
+  
+}
+
+
+intgo _wrap_dist_update_options_ungrouped_get_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ungrouped);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_update_options *_wrap_new_dist_update_options_cdist_8e0ac011ee65b377() {
+  dist_update_options *result = 0 ;
+  dist_update_options *_swig_go_result;
+  
+  
+  result = (dist_update_options *)new_dist_update_options();
+  *(dist_update_options **)&_swig_go_result = (dist_update_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_update_options_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0) {
+  dist_update_options *arg1 = (dist_update_options *) 0 ;
+  
+  arg1 = *(dist_update_options **)&_swig_go_0; 
+  
+  delete_dist_update_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_update_values_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_value *arg6 = (dist_value *) 0 ;
+  dist_update_options *arg7 = (dist_update_options *) 0 ;
+  dist_value **arg8 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  arg7 = *(dist_update_options **)&_swig_go_5; 
+  arg8 = (dist_value **)_swig_go_6; 
+  
+  result = (dist_status)dist_update_values(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_update_non_slot_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_update_options *arg6 = (dist_update_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_update_values : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_update_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_value *arg6 = (dist_value *) 0 ;
+  dist_update_options *arg7 = (dist_update_options *) 0 ;
+  dist_value **arg8 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  arg7 = *(dist_update_options **)&_swig_go_5; 
+  arg8 = (dist_value **)_swig_go_6; 
+  
+  result = (dist_status)dist_replica_update(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_container_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_variable *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_variable *)dist_value_container((dist_value const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_local_results_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_local_results(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->drop_remainder = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->drop_remainder);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->global_batch_size = arg2;
+  
+}
+
+
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->global_batch_size);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_shuffle_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->shuffle = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->shuffle);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_prefetch_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->prefetch = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->prefetch);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_seed_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  uint64_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (uint64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->seed = arg2;
+  
+}
+
+
+long long _wrap_dist_dataset_options_seed_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  uint64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (uint64_t) ((arg1)->seed);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_shard_policy_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->shard_policy = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->shard_policy);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_num_workers_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_workers = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_workers);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_worker_index_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->worker_index = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->worker_index);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_worker_batches_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->worker_batches = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->worker_batches);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_shard_hint_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->shard_hint = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->shard_hint);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_interleave_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->interleave = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_interleave_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->interleave);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_static_shapes_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->static_shapes = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->static_shapes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_replication_mode_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->replication_mode = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->replication_mode);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->fetch_to_device = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->fetch_to_device);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->place_dataset_on_device = arg2;
+  
+}
+
+
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->place_dataset_on_device);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e0ac011ee65b377() {
+  dist_dataset_options *result = 0 ;
+  dist_dataset_options *_swig_go_result;
+  
+  
+  result = (dist_dataset_options *)new_dist_dataset_options();
+  *(dist_dataset_options **)&_swig_go_result = (dist_dataset_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_dataset_options_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  
+  delete_dist_dataset_options(arg1);
+  
+}
+
+
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_dataset_options **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_dataset_options_set_batch_sizes(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  size_t arg3 ;
+  dist_dataset_options *arg4 = (dist_dataset_options *) 0 ;
+  dist_dataset **arg5 = (dist_dataset **) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = *(dist_dataset_options **)&_swig_go_3; 
+  arg5 = (dist_dataset **)_swig_go_4; 
+  
+  result = (dist_status)dist_dataset_create_from_tensors(arg1,(dist_tensor const *)arg2,SWIG_STD_MOVE(arg3),(dist_dataset_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_source_fn arg2 = (dist_source_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_release_fn arg4 = (dist_release_fn) 0 ;
+  dist_dataset_options *arg5 = (dist_dataset_options *) 0 ;
+  dist_dataset **arg6 = (dist_dataset **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_source : nullptr; arg3 = dist_swig::pointer(token); arg4 = dist_swig::on_release; 
+  }
+  arg5 = *(dist_dataset_options **)&_swig_go_2; 
+  arg6 = (dist_dataset **)_swig_go_3; 
+  
+  result = (dist_status)dist_dataset_create_from_callback(arg1,arg2,arg3,arg4,(dist_dataset_options const *)arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  dist_file_source_fn arg4 = (dist_file_source_fn) 0 ;
+  void *arg5 = (void *) 0 ;
+  dist_release_fn arg6 = (dist_release_fn) 0 ;
+  dist_dataset_options *arg7 = (dist_dataset_options *) 0 ;
+  dist_dataset **arg8 = (dist_dataset **) 0 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  {
+    const int64_t token = _swig_go_3; arg4 = token ? dist_swig::on_file_source : nullptr; arg5 = dist_swig::pointer(token); arg6 = dist_swig::on_release; 
+  }
+  arg7 = *(dist_dataset_options **)&_swig_go_4; 
+  arg8 = (dist_dataset **)_swig_go_5; 
+  
+  result = (dist_status)dist_dataset_create_from_files(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3),arg4,arg5,arg6,(dist_dataset_options const *)arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_input_pipelines = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_input_pipelines);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->input_pipeline_id = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->input_pipeline_id);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_replicas_in_sync = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_replicas_in_sync);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_input_context *_wrap_new_dist_input_context_cdist_8e0ac011ee65b377() {
+  dist_input_context *result = 0 ;
+  dist_input_context *_swig_go_result;
+  
+  
+  result = (dist_input_context *)new_dist_input_context();
+  *(dist_input_context **)&_swig_go_result = (dist_input_context *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_input_context_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
   
   delete arg1;
   
 }
 
 
-ReplicaBox *_wrap_new_ReplicaBox_cdist_869620537ffcacdd() {
-  ReplicaBox *result = 0 ;
-  ReplicaBox *_swig_go_result;
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
   
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
   
-  result = (ReplicaBox *)new ReplicaBox();
-  *(ReplicaBox **)&_swig_go_result = (ReplicaBox *)result; 
+  result = (dist_status)dist_input_context_per_replica_batch_size((dist_input_context const *)arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
   return _swig_go_result;
 }
 
 
-dist_replica *_wrap_ReplicaBox_get_cdist_869620537ffcacdd(ReplicaBox *_swig_go_0) {
-  ReplicaBox *arg1 = (ReplicaBox *) 0 ;
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_dataset_options *arg4 = (dist_dataset_options *) 0 ;
+  dist_dataset **arg5 = (dist_dataset **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_dataset : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_dataset_options **)&_swig_go_2; 
+  arg5 = (dist_dataset **)_swig_go_3; 
+  
+  result = (dist_status)dist_dataset_create_from_function(arg1,arg2,arg3,(dist_dataset_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+  int64_t arg1 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  size_t arg6 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4.array; 
+  arg6 = (size_t)_swig_go_5; 
+  
+  result = (dist_status)dist_batch_sizes_for_worker(arg1,arg2,arg3,arg4,arg5,SWIG_STD_MOVE(arg6));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_element_spec_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_dataset_element_spec(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_dataset_reduce : nullptr; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_dataset_reduce(arg1,arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_check_shards_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_dataset_check_shards(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_dataset_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_iterator_create_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_iterator **arg2 = (dist_iterator **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_iterator **)_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_create(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_pass_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->pass = arg2;
+  
+}
+
+
+long long _wrap_dist_position_pass_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->pass);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_elements_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->elements = arg2;
+  
+}
+
+
+long long _wrap_dist_position_elements_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->elements);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_examples_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->examples = arg2;
+  
+}
+
+
+long long _wrap_dist_position_examples_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->examples);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_batches_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batches = arg2;
+  
+}
+
+
+long long _wrap_dist_position_batches_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batches);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_position *_wrap_new_dist_position_cdist_8e0ac011ee65b377() {
+  dist_position *result = 0 ;
+  dist_position *_swig_go_result;
+  
+  
+  result = (dist_position *)new_dist_position();
+  *(dist_position **)&_swig_go_result = (dist_position *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_position_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_iterator_position_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_position *_swig_go_1) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  dist_position *arg2 = (dist_position *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_position **)&_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_position(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_iterator_create_at_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_position *arg2 = (dist_position *) 0 ;
+  dist_iterator **arg3 = (dist_iterator **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_position **)&_swig_go_1; 
+  arg3 = (dist_iterator **)_swig_go_2; 
+  
+  result = (dist_status)dist_iterator_create_at(arg1,(dist_position const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_iterator_next_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_next(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_iterator_next_optional_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_next_optional(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_iterator_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_iterator_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_drift_num_copies_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_copies = arg2;
+  
+}
+
+
+intgo _wrap_dist_drift_num_copies_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_copies);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_drift_replica_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->replica = arg2;
+  
+}
+
+
+intgo _wrap_dist_drift_replica_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->replica);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_drift_expected_replica_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->expected_replica = arg2;
+  
+}
+
+
+intgo _wrap_dist_drift_expected_replica_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->expected_replica);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_drift_element_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, long long _swig_go_1) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->element = arg2;
+  
+}
+
+
+long long _wrap_dist_drift_element_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->element);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_drift *_wrap_new_dist_drift_cdist_8e0ac011ee65b377() {
+  dist_drift *result = 0 ;
+  dist_drift *_swig_go_result;
+  
+  
+  result = (dist_drift *)new_dist_drift();
+  *(dist_drift **)&_swig_go_result = (dist_drift *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_drift_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+  dist_drift *arg1 = (dist_drift *) 0 ;
+  
+  arg1 = *(dist_drift **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_variable_check_drift_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_drift *arg3 = (dist_drift *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_drift **)&_swig_go_2; 
+  
+  result = (dist_status)dist_variable_check_drift(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_metric_create_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  dist_metric **arg4 = (dist_metric **) 0 ;
+  std::string text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
+  
+  arg4 = (dist_metric **)_swig_go_3; 
+  
+  result = (dist_status)dist_metric_create(arg1,arg2,(char const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_metric_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_metric *arg2 = (dist_metric *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors4 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_metric *)dist_swig::pointer(_swig_go_1); 
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  
+  result = (dist_status)dist_metric_update(arg1,arg2,(dist_tensor const *)arg3,(dist_tensor const *)arg4,(dist_tensor const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_metric_result_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_metric *arg2 = (dist_metric *) 0 ;
+  double *arg3 = (double *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_metric *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (double *)_swig_go_2; 
+  
+  result = (dist_status)dist_metric_result(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_metric_reset_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_metric *arg2 = (dist_metric *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_metric *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)dist_metric_reset(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_metric_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_metric *arg1 = (dist_metric *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_metric_kind((dist_metric const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_metric_name_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_metric *arg1 = (dist_metric *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_metric_name((dist_metric const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_metric_variable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_metric *arg1 = (dist_metric *) 0 ;
+  dist_variable *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_variable *)dist_metric_variable((dist_metric const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_metric_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_metric *arg1 = (dist_metric *) 0 ;
+  
+  arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_metric_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_average_loss_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  int64_t arg4 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = (int64_t)_swig_go_3; 
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  
+  result = (dist_status)dist_average_loss(arg1,(dist_tensor const *)arg2,(dist_tensor const *)arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  
+  result = (dist_status)dist_scale_regularization_loss(arg1,(dist_tensor const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_scope_enter_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_scope_enter(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_scope_exit_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_scope_exit(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_set_strategy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_set_strategy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_get_strategy_cdist_8e0ac011ee65b377() {
+  dist_strategy *result = 0 ;
+  long long _swig_go_result;
+  
+  
+  result = (dist_strategy *)dist_get_strategy();
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_has_strategy_cdist_8e0ac011ee65b377() {
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  result = (int32_t)dist_has_strategy();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_in_cross_replica_context_cdist_8e0ac011ee65b377() {
+  int32_t result;
+  intgo _swig_go_result;
+  
+  
+  result = (int32_t)dist_in_cross_replica_context();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_get_replica_cdist_8e0ac011ee65b377() {
   dist_replica *result = 0 ;
-  dist_replica *_swig_go_result;
+  long long _swig_go_result;
   
-  arg1 = *(ReplicaBox **)&_swig_go_0; 
   
-  result = (dist_replica *)(arg1)->get();
-  *(dist_replica **)&_swig_go_result = (dist_replica *)result; 
+  result = (dist_replica *)dist_get_replica();
+  _swig_go_result = dist_swig::number(result); 
   return _swig_go_result;
 }
 
 
-void _wrap_delete_ReplicaBox_cdist_869620537ffcacdd(ReplicaBox *_swig_go_0) {
-  ReplicaBox *arg1 = (ReplicaBox *) 0 ;
+void _wrap_dist_checkpoint_options_position_set_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  dist_position *arg2 = (dist_position *) 0 ;
   
-  arg1 = *(ReplicaBox **)&_swig_go_0; 
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  arg2 = *(dist_position **)&_swig_go_1; 
   
-  delete arg1;
+  if (arg1) (arg1)->position = arg2;
   
 }
 
 
-intgo _wrap_fail_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig_go_1) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  dist_position *result = 0 ;
+  dist_position *_swig_go_result;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  result = (dist_position *) ((arg1)->position);
+  *(dist_position **)&_swig_go_result = (dist_position *)result; 
+  return _swig_go_result;
+}
+
+
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e0ac011ee65b377() {
+  dist_checkpoint_options *result = 0 ;
+  dist_checkpoint_options *_swig_go_result;
+  
+  
+  result = (dist_checkpoint_options *)new_dist_checkpoint_options();
+  *(dist_checkpoint_options **)&_swig_go_result = (dist_checkpoint_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_checkpoint_options_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  delete_dist_checkpoint_options(arg1);
+  
+}
+
+
+void _wrap_dist_checkpoint_options_set_names_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_checkpoint_options_set_names(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+  
+}
+
+
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_checkpoint_options_set_metadata_keys(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+  
+}
+
+
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  size_t arg3 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_checkpoint_options_set_metadata_texts(arg1,(char const *const *)arg2,SWIG_STD_MOVE(arg3));
+  
+  
+}
+
+
+_gostring_ _wrap_dist_checkpoint_save_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_variable **arg3 = (dist_variable **) 0 ;
+  size_t arg4 ;
+  dist_checkpoint_options *arg5 = (dist_checkpoint_options *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_variable **)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = *(dist_checkpoint_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_checkpoint_save(arg1,(char const *)arg2,(dist_variable *const *)arg3,SWIG_STD_MOVE(arg4),(dist_checkpoint_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_load_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_variable **arg3 = (dist_variable **) 0 ;
+  size_t arg4 ;
+  dist_checkpoint_options *arg5 = (dist_checkpoint_options *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_variable **)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = *(dist_checkpoint_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_checkpoint_load(arg1,(char const *)arg2,(dist_variable *const *)arg3,SWIG_STD_MOVE(arg4),(dist_checkpoint_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_open_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_checkpoint **)_swig_go_2; 
+  
+  result = (dist_status)dist_checkpoint_open(arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_checkpoint_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_checkpoint_size((dist_checkpoint const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_name_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  size_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (char *)dist_checkpoint_name((dist_checkpoint const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_spec_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  std::string text2 ;
+  dist_tensor view3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  view3 = dist_tensor();
+  arg3 = &view3;
+  
+  
+  result = (dist_status)dist_checkpoint_spec((dist_checkpoint const *)arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view3, numbers);
+    std::memcpy(_swig_go_2.array, numbers, sizeof numbers);
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_read_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_checkpoint_read((dist_checkpoint const *)arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_checkpoint_num_metadata_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_checkpoint_num_metadata((dist_checkpoint const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  size_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (char *)dist_checkpoint_metadata_key((dist_checkpoint const *)arg1,SWIG_STD_MOVE(arg2));
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (char *)dist_checkpoint_metadata((dist_checkpoint const *)arg1,(char const *)arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+  dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
+  
+  arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_checkpoint_destroy(arg1);
+  
+}
+
+
+intgo _wrap_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -2248,7 +9869,7 @@ intgo _wrap_fail_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_failAsTold_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -2261,213 +9882,452 @@ intgo _wrap_failAsTold_cdist_869620537ffcacdd(intgo _swig_go_0, _gostring_ _swig
   arg2 = &text2[0];
   
   
-  result = (int32_t)failAsTold(arg1,(char const *)arg2);
+  result = (int32_t)fail_as_told(arg1,(char const *)arg2);
   _swig_go_result = result; 
   
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_statusName_cdist_869620537ffcacdd(intgo _swig_go_0) {
-  int32_t arg1 ;
+_gostring_ _wrap_Text_text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
+  Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
-  arg1 = (int32_t)_swig_go_0; 
+  arg1 = *(Text **)&_swig_go_0; 
   
-  result = (char *)statusName(arg1);
+  result = (char *)((Text const *)arg1)->text();
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
 
-intgo _wrap_version_cdist_869620537ffcacdd() {
-  int32_t result;
-  intgo _swig_go_result;
+_gostring_ _wrap_Text_explain_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_strategy *arg2 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->explain(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_explain_dataset_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_dataset *arg2 = (dist_dataset *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_dataset *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->explain_dataset(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_describe_value_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->describe_value((dist_value const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_describe_variable_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->describe_variable((dist_variable const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_write_trace_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_strategy *arg2 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->write_trace(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_write_metrics_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+  Text *arg1 = (Text *) 0 ;
+  dist_strategy *arg2 = (dist_strategy *) 0 ;
+  char *arg3 = (char *) 0 ;
+  std::string text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
   
   
-  result = (int32_t)version();
+  result = (dist_status)(arg1)->write_metrics(arg2,(char const *)arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+Text *_wrap_new_Text_cdist_8e0ac011ee65b377() {
+  Text *result = 0 ;
+  Text *_swig_go_result;
+  
+  
+  result = (Text *)new Text();
+  *(Text **)&_swig_go_result = (Text *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_Text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
+  Text *arg1 = (Text *) 0 ;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_Stragglers_read_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  dist_strategy *arg2 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (dist_strategy *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->read(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_Stragglers_size_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  
+  result = (int64_t)((Stragglers const *)arg1)->size();
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_Strategy_make_cdist_869620537ffcacdd(dist_strategy_options *_swig_go_0, StrategyBox *_swig_go_1) {
-  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
-  StrategyBox *arg2 = (StrategyBox *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy_options **)&_swig_go_0; 
-  arg2 = *(StrategyBox **)&_swig_go_1; 
-  
-  result = (dist_status)dist_strategy_make((dist_strategy_options const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_Strategy_destroy_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy **)&_swig_go_0; 
-  
-  result = (dist_status)dist_strategy_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Strategy_num_replicas_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
+intgo _wrap_Stragglers_collective_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
   int32_t result;
   intgo _swig_go_result;
   
-  arg1 = *(dist_strategy **)&_swig_go_0; 
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
   
-  result = (int32_t)dist_strategy_num_replicas(arg1);
+  result = (int32_t)((Stragglers const *)arg1)->collective(arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_Strategy_cancel_cdist_869620537ffcacdd(dist_strategy *_swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy **)&_swig_go_0; 
-  
-  result = (dist_status)dist_strategy_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_Strategy_run_cdist_869620537ffcacdd(dist_strategy *_swig_go_0, ReplicaBody *_swig_go_1) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  ReplicaBody *arg2 = (ReplicaBody *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy **)&_swig_go_0; 
-  arg2 = *(ReplicaBody **)&_swig_go_1; 
-  
-  result = (dist_status)dist_strategy_run(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_Strategy_enter_cdist_869620537ffcacdd(dist_strategy *_swig_go_0, intgo _swig_go_1, ReplicaBox *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t arg2 ;
-  ReplicaBox *arg3 = (ReplicaBox *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_strategy **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  arg3 = *(ReplicaBox **)&_swig_go_2; 
-  
-  result = (dist_status)dist_strategy_enter(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_Replica_id_cdist_869620537ffcacdd(dist_replica *_swig_go_0) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
+intgo _wrap_Stragglers_group_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
   int32_t result;
   intgo _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
   
-  result = (int32_t)dist_replica_id(arg1);
+  result = (int32_t)((Stragglers const *)arg1)->group(arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_Replica_num_replicas_cdist_869620537ffcacdd(dist_replica *_swig_go_0) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
+intgo _wrap_Stragglers_replica_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
   int32_t result;
   intgo _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
   
-  result = (int32_t)dist_replica_num_replicas(arg1);
+  result = (int32_t)((Stragglers const *)arg1)->replica(arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_Replica_leave_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  int32_t arg2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
+long long _wrap_Stragglers_meetings_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
   
-  result = (dist_status)dist_replica_leave(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
+  result = (int64_t)((Stragglers const *)arg1)->meetings(arg2);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_Replica_all_reduce_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+long long _wrap_Stragglers_times_last_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)((Stragglers const *)arg1)->times_last(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Stragglers_mean_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)((Stragglers const *)arg1)->mean_late_ns(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Stragglers_max_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)((Stragglers const *)arg1)->max_late_ns(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Stragglers_tag_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)((Stragglers const *)arg1)->tag(arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+Stragglers *_wrap_new_Stragglers_cdist_8e0ac011ee65b377() {
+  Stragglers *result = 0 ;
+  Stragglers *_swig_go_result;
+  
+  
+  result = (Stragglers *)new Stragglers();
+  *(Stragglers **)&_swig_go_result = (Stragglers *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_Stragglers_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
+  Stragglers *arg1 = (Stragglers *) 0 ;
+  
+  arg1 = *(Stragglers **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+void _wrap_tensor_at_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  int64_t arg1 ;
+  int64_t arg2 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_tensor view3 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  view3 = dist_tensor();
+  arg3 = &view3;
+  
+  
+  tensor_at(arg1,arg2,arg3);
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view3, numbers);
+    std::memcpy(_swig_go_2.array, numbers, sizeof numbers);
+  }
+  
+}
+
+
+void _wrap_Destinations_add_cdist_8e0ac011ee65b377(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+  Destinations *arg1 = (Destinations *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  char *arg4 = (char *) 0 ;
+  std::string text4 ;
+  
+  arg1 = *(Destinations **)&_swig_go_0; 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = text4.empty() ? nullptr : &text4[0];
+  
+  
+  (arg1)->add(arg2,arg3,(char const *)arg4);
+  
+  
+}
+
+
+dist_destination *_wrap_Destinations_get_cdist_8e0ac011ee65b377(Destinations *_swig_go_0) {
+  Destinations *arg1 = (Destinations *) 0 ;
+  dist_destination *result = 0 ;
+  dist_destination *_swig_go_result;
+  
+  arg1 = *(Destinations **)&_swig_go_0; 
+  
+  result = (dist_destination *)((Destinations const *)arg1)->get();
+  *(dist_destination **)&_swig_go_result = (dist_destination *)result; 
+  return _swig_go_result;
+}
+
+
+Destinations *_wrap_new_Destinations_cdist_8e0ac011ee65b377() {
+  Destinations *result = 0 ;
+  Destinations *_swig_go_result;
+  
+  
+  result = (Destinations *)new Destinations();
+  *(Destinations **)&_swig_go_result = (Destinations *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_Destinations_cdist_8e0ac011ee65b377(Destinations *_swig_go_0) {
+  Destinations *arg1 = (Destinations *) 0 ;
+  
+  arg1 = *(Destinations **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_quick_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -2479,7 +10339,7 @@ _gostring_ _wrap_Replica_all_reduce_cdist_869620537ffcacdd(dist_replica *_swig_g
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = _swig_go_3.array; 
@@ -2490,7 +10350,7 @@ _gostring_ _wrap_Replica_all_reduce_cdist_869620537ffcacdd(dist_replica *_swig_g
   
   arg7 = (int64_t)_swig_go_6; 
   
-  result = (dist_status)dist_replica_all_reduce(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
+  result = (dist_status)quick_all_reduce(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -2505,7 +10365,7 @@ _gostring_ _wrap_Replica_all_reduce_cdist_869620537ffcacdd(dist_replica *_swig_g
 }
 
 
-_gostring_ _wrap_Replica_broadcast_cdist_869620537ffcacdd(dist_replica *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -2517,7 +10377,7 @@ _gostring_ _wrap_Replica_broadcast_cdist_869620537ffcacdd(dist_replica *_swig_go
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   arg2 = (int32_t)_swig_go_1; 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = _swig_go_3.array; 
@@ -2528,7 +10388,7 @@ _gostring_ _wrap_Replica_broadcast_cdist_869620537ffcacdd(dist_replica *_swig_go
   
   arg7 = (int64_t)_swig_go_6; 
   
-  result = (dist_status)dist_replica_broadcast(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
+  result = (dist_status)quick_broadcast(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -2543,7 +10403,7 @@ _gostring_ _wrap_Replica_broadcast_cdist_869620537ffcacdd(dist_replica *_swig_go
 }
 
 
-_gostring_ _wrap_Replica_barrier_cdist_869620537ffcacdd(dist_replica *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2551,14 +10411,14 @@ _gostring_ _wrap_Replica_barrier_cdist_869620537ffcacdd(dist_replica *_swig_go_0
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = *(dist_replica **)&_swig_go_0; 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
   
   text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
   arg2 = &text2[0];
   
   arg3 = (int64_t)_swig_go_2; 
   
-  result = (dist_status)dist_replica_barrier(arg1,(char const *)arg2,arg3);
+  result = (dist_status)quick_barrier(arg1,(char const *)arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;

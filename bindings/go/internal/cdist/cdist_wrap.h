@@ -13,12 +13,30 @@
 
 class Swig_memory;
 
-class SwigDirector_ReplicaBody : public ReplicaBody
+class SwigDirector_Callbacks : public Callbacks
 {
  public:
-  SwigDirector_ReplicaBody(int swig_p);
-  virtual ~SwigDirector_ReplicaBody();
-  virtual int32_t call(dist_replica *replica);
+  SwigDirector_Callbacks(int swig_p);
+  virtual ~SwigDirector_Callbacks();
+  virtual int32_t replica(int64_t token,int64_t replica);
+  virtual int64_t values(int64_t token,int64_t replica,int64_t args,int64_t kwargs);
+  virtual int64_t merge(int64_t token,int64_t strategy,int64_t args);
+  virtual int32_t update(int64_t token,int64_t copy,int64_t args);
+  virtual int64_t update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs);
+  virtual int64_t source(int64_t token,int64_t index);
+  virtual int64_t file_source(int64_t token,int64_t file,char const *name,int64_t index);
+  virtual int64_t dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas);
+  virtual int64_t dataset_reduce(int64_t token,int64_t state,int64_t batch);
+  virtual int64_t value(int64_t token,int32_t replica,int32_t num_replicas);
+  virtual int64_t initial(int64_t token);
+  virtual void loop(int64_t token,int64_t begin,int64_t end);
+  virtual void reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype);
+  virtual void apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states);
+  virtual int32_t reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out);
+  virtual int32_t broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n);
+  virtual int32_t gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out);
+  virtual void log(int64_t token,int32_t level,char const *message);
+  virtual void release(int64_t token);
  private:
   intgo go_val;
   Swig_memory *swig_mem;

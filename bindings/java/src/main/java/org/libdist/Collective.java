@@ -2,15 +2,38 @@
 
 package org.libdist;
 
-/** Which collective an exception speaks of. */
+/** Which collective an exception, or a row of {@link Strategy#stragglers}, speaks of. */
 public enum Collective {
+    /** None. */
     NONE,
+    /** {@link Replica#allReduce}. */
     ALL_REDUCE,
+    /** {@link Replica#broadcast}. */
     BROADCAST,
+    /** {@link Replica#barrier}. */
     BARRIER,
+    /** {@link Replica#mergeCall}, and what meets as it does. */
     MERGE_CALL,
     /** The end of the replica function, where all meet too. */
     RETURN,
+    /** {@link Replica#reduceToRoot}. */
+    REDUCE,
+    /** {@link Replica#reduceScatter}. */
+    REDUCE_SCATTER,
+    /** {@link Replica#allGather}. */
+    ALL_GATHER,
+    /** {@link Replica#gatherToRoot}. */
+    GATHER,
+    /** {@link Replica#scatterFromRoot}. */
+    SCATTER,
+    /** {@link Replica#allToAll}. */
+    ALL_TO_ALL,
+    /** {@link Replica#scan}. */
+    SCAN,
+    /** {@link Replica#permute}. */
+    PERMUTE,
+    /** {@link Replica#reduceApply}. */
+    REDUCE_APPLY,
     /** One that a later version has. */
     OTHER;
 

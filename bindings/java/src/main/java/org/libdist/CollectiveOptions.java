@@ -2,29 +2,176 @@
 
 package org.libdist;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Objects;
+import org.libdist.internal.dist_collective_options;
 
-/** Rare choices for one collective. Immutable: make one outside the loop that uses it. */
+/**
+ * Rare choices for one collective. Immutable: each method gives another set of options; make one outside the
+ * loop that uses it.
+ */
 public final class CollectiveOptions {
-    /** No tag, the strategy's timeout. */
-    public static final CollectiveOptions NONE = new CollectiveOptions(null, 0);
+    /** No tag, the strategy's timeout, all replicas. */
+    public static final CollectiveOptions NONE = new CollectiveOptions();
 
-    final byte[] tag;
-    final long timeoutNanos;
+    // What the quick forms of collectives read.
+    byte[] tag;
+    long timeoutNanos;
+    boolean simple = true; // nothing but tag and timeout
 
-    private CollectiveOptions(byte[] tag, long timeoutNanos) {
-        this.tag = tag;
-        this.timeoutNanos = timeoutNanos;
+    private Numerics numerics = Numerics.ORDERED;
+    private Group group;
+    private double[] weights;
+    private int contributions;
+    private Reducer reducer;
+    private long[] splits;
+    private int axis;
+    private long bytesPerPack;
+    private Communication implementation = Communication.AUTO;
+
+    private CollectiveOptions() {}
+
+    private CollectiveOptions(CollectiveOptions other, boolean simple) {
+        tag = other.tag;
+        timeoutNanos = other.timeoutNanos;
+        this.simple = simple;
+        numerics = other.numerics;
+        group = other.group;
+        weights = other.weights;
+        contributions = other.contributions;
+        reducer = other.reducer;
+        splits = other.splits;
+        axis = other.axis;
+        bytesPerPack = other.bytesPerPack;
+        implementation = other.implementation;
+    }
+
+    private CollectiveOptions more() {
+        return new CollectiveOptions(this, false);
     }
 
     /** With a name for reports; it must be equal on all replicas. */
     public static CollectiveOptions tag(String tag) {
-        return new CollectiveOptions(tag.getBytes(StandardCharsets.UTF_8), 0);
+        CollectiveOptions options = new CollectiveOptions();
+        options.tag = Texts.bytes(tag);
+        return options;
     }
 
-    /** These options, with a bound on the wait for a peer; zero: the strategy's, negative: no limit. */
+    /** With a bound on the wait for a peer; zero: the strategy's, negative: no limit. */
     public CollectiveOptions timeout(Duration timeout) {
-        return new CollectiveOptions(tag, timeout.toNanos());
+        CollectiveOptions options = new CollectiveOptions(this, simple);
+        options.timeoutNanos = timeout.toNanos();
+        return options;
+    }
+
+    /** What the bits of a sum depend on. */
+    public CollectiveOptions numerics(Numerics numerics) {
+        CollectiveOptions options = more();
+        options.numerics = Objects.requireNonNull(numerics, "numerics");
+        return options;
+    }
+
+    /** Who meets; roots, ranks and sizes are then those of the group. */
+    public CollectiveOptions group(Group group) {
+        CollectiveOptions options = more();
+        options.group = Objects.requireNonNull(group, "group");
+        return options;
+    }
+
+    /** MEAN: one weight (>= 0) for each contribution of this replica, given by all members or by none. */
+    public CollectiveOptions weights(double... weights) {
+        CollectiveOptions options = more();
+        options.weights = weights.clone();
+        return options;
+    }
+
+    /** How many tensors this replica adds to each sum; the list of inputs is that many times as long. */
+    public CollectiveOptions contributions(int contributions) {
+        CollectiveOptions options = more();
+        options.contributions = contributions;
+        return options;
+    }
+
+    /** {@link ReduceOp#USER}'s operator; the same on all members. */
+    public CollectiveOptions reducer(Reducer reducer) {
+        CollectiveOptions options = more();
+        options.reducer = Objects.requireNonNull(reducer, "reducer");
+        return options;
+    }
+
+    /** allToAll: a size along the axis for each member, which the input is cut into. */
+    public CollectiveOptions splits(long... splits) {
+        CollectiveOptions options = more();
+        options.splits = splits.clone();
+        return options;
+    }
+
+    /** The dimension that parts are cut from or joined along; negative: counted from the end. */
+    public CollectiveOptions axis(int axis) {
+        CollectiveOptions options = more();
+        options.axis = axis;
+        return options;
+    }
+
+    /** About how much a pack of a planned list has; 0: the strategy's, else all. */
+    public CollectiveOptions bytesPerPack(long bytesPerPack) {
+        CollectiveOptions options = more();
+        options.bytesPerPack = bytesPerPack;
+        return options;
+    }
+
+    /** Taken, and of no consequence for the bits. */
+    public CollectiveOptions implementation(Communication implementation) {
+        CollectiveOptions options = more();
+        options.implementation = Objects.requireNonNull(implementation, "implementation");
+        return options;
+    }
+
+    /** Its function as a target of calls; null: none. */
+    Target reducerTarget() {
+        return reducer == null ? null : reducerTarget(reducer);
+    }
+
+    static Target reducerTarget(Reducer reducer) {
+        return new Target() {
+            @Override
+            void reduce(long acc, long in, long count, DType dtype) {
+                Elements sum = Elements.at(acc, count, dtype);
+                Elements next = Elements.at(in, count, dtype);
+                try {
+                    reducer.reduce(sum, next);
+                } finally {
+                    sum.end();
+                    next.end();
+                }
+            }
+        };
+    }
+
+    /** @param reducerToken of {@link #reducerTarget}; 0: none */
+    dist_collective_options toNative(Uses uses, long reducerToken) {
+        dist_collective_options options = new dist_collective_options();
+        uses.defer(options::delete);
+        options.setTag(tag);
+        options.setTimeout_ns(timeoutNanos);
+        if (simple) {
+            return options;
+        }
+        options.setNumerics(numerics.code);
+        options.setGroup(uses.ofNullable(group));
+        if (weights != null) {
+            options.set_weights(weights, weights.length);
+        }
+        options.setContributions(contributions);
+        if (reducerToken != 0) {
+            options.set_reduce(reducerToken);
+        }
+        if (splits != null) {
+            options.set_splits(splits, splits.length);
+        }
+        options.setAxis(axis);
+        options.setBytes_per_pack(bytesPerPack);
+        options.setImplementation(implementation.code);
+        return options;
     }
 }

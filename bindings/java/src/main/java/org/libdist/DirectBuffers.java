@@ -9,31 +9,52 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 
-/** Memory for collectives: direct buffers in the machine's own byte order, filled with the given values. */
+/** Memory that libdist uses where it lies: direct buffers in the machine's own byte order. */
 public final class DirectBuffers {
     private DirectBuffers() {}
 
     /** A buffer that holds {@code values}, position 0. */
     public static FloatBuffer of(float... values) {
-        return bytes(values.length, Float.BYTES).asFloatBuffer().put(values).rewind();
+        return floats(values.length).put(values).rewind();
     }
 
     /** A buffer that holds {@code values}, position 0. */
     public static DoubleBuffer of(double... values) {
-        return bytes(values.length, Double.BYTES).asDoubleBuffer().put(values).rewind();
+        return doubles(values.length).put(values).rewind();
     }
 
     /** A buffer that holds {@code values}, position 0. */
     public static IntBuffer of(int... values) {
-        return bytes(values.length, Integer.BYTES).asIntBuffer().put(values).rewind();
+        return ints(values.length).put(values).rewind();
     }
 
     /** A buffer that holds {@code values}, position 0. */
     public static LongBuffer of(long... values) {
-        return bytes(values.length, Long.BYTES).asLongBuffer().put(values).rewind();
+        return longs(values.length).put(values).rewind();
     }
 
-    private static ByteBuffer bytes(int length, int elementBytes) {
-        return ByteBuffer.allocateDirect(Math.multiplyExact(length, elementBytes)).order(ByteOrder.nativeOrder());
+    /** So many zeros. */
+    public static FloatBuffer floats(int length) {
+        return bytes(Math.multiplyExact(length, Float.BYTES)).asFloatBuffer();
+    }
+
+    /** So many zeros. */
+    public static DoubleBuffer doubles(int length) {
+        return bytes(Math.multiplyExact(length, Double.BYTES)).asDoubleBuffer();
+    }
+
+    /** So many zeros. */
+    public static IntBuffer ints(int length) {
+        return bytes(Math.multiplyExact(length, Integer.BYTES)).asIntBuffer();
+    }
+
+    /** So many zeros. */
+    public static LongBuffer longs(int length) {
+        return bytes(Math.multiplyExact(length, Long.BYTES)).asLongBuffer();
+    }
+
+    /** So many zeros. */
+    public static ByteBuffer bytes(int length) {
+        return ByteBuffer.allocateDirect(length).order(ByteOrder.nativeOrder());
     }
 }

@@ -41,7 +41,17 @@ public final class DistException extends RuntimeException {
     }
 
     DistException(Status status, String message) {
-        super(message);
+        this(status, message, null);
+    }
+
+    /**
+     * For functions of yours that fail with a status: a run, merge or update whose function throws it ends
+     * with that status and message.
+     *
+     * @param cause may be null
+     */
+    public DistException(Status status, String message, Throwable cause) {
+        super(message, cause);
         this.status = status;
         worker = 0;
         replica = -1;

@@ -8,26 +8,111 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
-import java.nio.ReadOnlyBufferException;
-import org.libdist.internal.DistModuleConstants;
+import java.util.ArrayList;
+import java.util.List;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_collective_options;
 
 /**
- * One copy of the replica function: its id, and its side of every collective. Valid inside the function that
- * received it; afterwards its collectives throw FAILED_PRECONDITION.
+ * One copy of the replica function: its id, and its side of every collective. It is for the thread and the
+ * time of the function that received it: anywhere else its methods throw FAILED_PRECONDITION.
  *
  * <p>Buffers are direct and in the machine's byte order ({@link DirectBuffers}), and are used where they lie,
  * without a copy, from position to limit; neither changes.
  */
-public final class Replica {
-    private final org.libdist.internal.Replica internal;
+public final class Replica extends ReplicaContext {
+    private static final ThreadLocal<Replica> CURRENT = new ThreadLocal<>();
+    private static final ThreadLocal<Replica> DEFAULT = new ThreadLocal<>();
+
+    private final Strategy strategy;
+    private final long handle;
     private final int id;
     private final int numReplicas;
-    private volatile boolean ended;
+    private final Thread thread = Thread.currentThread();
+    private final RunCall run; // null: the thread's default replica
+    private List<Work> works = List.of();
+    private boolean ended;
 
-    Replica(org.libdist.internal.Replica internal, int id, int numReplicas) {
-        this.internal = internal;
-        this.id = id;
-        this.numReplicas = numReplicas;
+    Replica(Strategy strategy, long handle, RunCall run) {
+        this.strategy = strategy;
+        this.handle = handle;
+        this.run = run;
+        id = DistModule.dist_replica_id(handle);
+        numReplicas = DistModule.dist_replica_num_replicas(handle);
+    }
+
+    /**
+     * Its function begins on this thread. Returns the replica that the thread was before, for {@link #end}.
+     */
+    Replica begin() {
+        Replica outer = CURRENT.get();
+        CURRENT.set(this);
+        return outer;
+    }
+
+    /** Its function is over: the native replica may go at any time. */
+    void end(Replica outer) {
+        CURRENT.set(outer);
+        ended = true;
+        if (!works.isEmpty()) {
+            run.leave(works);
+        }
+    }
+
+    /**
+     * The replica whose function this thread is in; outside of all, the only replica of the thread's default
+     * strategy, which meets nobody; null in the cross-replica context.
+     */
+    public static Replica current() {
+        long here = DistModule.dist_get_replica();
+        Replica current = CURRENT.get();
+        if (here == 0 || (current != null && current.handle == here)) {
+            return here == 0 ? null : current;
+        }
+        Replica byDefault = DEFAULT.get();
+        if (byDefault == null || byDefault.handle != here) {
+            byDefault = new Replica(Strategy.known(DistModule.dist_replica_strategy(here)), here, null);
+            DEFAULT.set(byDefault);
+        }
+        return byDefault;
+    }
+
+    boolean isHere() {
+        return Thread.currentThread() == thread && !ended;
+    }
+
+    @Override
+    long active(String function) {
+        Thread here = Thread.currentThread();
+        if (here != thread || ended) {
+            throw new DistException(Status.FAILED_PRECONDITION,
+                    function + "(): replica " + id
+                            + (ended ? " is not running: its handle is valid inside its function only"
+                                     : " is that of the thread that its function runs on, "
+                                                    + thread.getName()));
+        }
+        if (here.isInterrupted()) {
+            strategy.cancelIfOpen();
+        }
+        return handle;
+    }
+
+    /** Holds an object until the run is over. */
+    void keep(Object object) {
+        if (run != null) {
+            run.hold(object);
+        }
+    }
+
+    void began(Work work) {
+        if (works.isEmpty()) {
+            works = new ArrayList<>();
+        }
+        works.add(work);
+    }
+
+    void forget(Work work) {
+        works.remove(work);
     }
 
     /** This replica's id in 0 .. numReplicas()-1, its rank in every collective. */
@@ -40,6 +125,11 @@ public final class Replica {
         return numReplicas;
     }
 
+    @Override
+    public Strategy strategy() {
+        return strategy;
+    }
+
     /**
      * Reduces {@code data} over all replicas, in place: afterwards every replica holds op over all of them.
      * Results fold from left to right by replica id: the same bits on every replica and in every run.
@@ -50,7 +140,7 @@ public final class Replica {
 
     /** As {@link #allReduce(ReduceOp, FloatBuffer)}, with options. */
     public void allReduce(ReduceOp op, FloatBuffer data, CollectiveOptions options) {
-        allReduce(op, DistModuleConstants.DIST_F32, checked(data, data.order()), options);
+        allReduce(op, DType.F32, data, data.order(), options);
     }
 
     /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of doubles. */
@@ -60,7 +150,7 @@ public final class Replica {
 
     /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of doubles and with options. */
     public void allReduce(ReduceOp op, DoubleBuffer data, CollectiveOptions options) {
-        allReduce(op, DistModuleConstants.DIST_F64, checked(data, data.order()), options);
+        allReduce(op, DType.F64, data, data.order(), options);
     }
 
     /** As {@link #allReduce(ReduceOp, FloatBuffer)}, of ints, which wrap and have no MEAN. */
@@ -70,7 +160,7 @@ public final class Replica {
 
     /** As {@link #allReduce(ReduceOp, IntBuffer)}, with options. */
     public void allReduce(ReduceOp op, IntBuffer data, CollectiveOptions options) {
-        allReduce(op, DistModuleConstants.DIST_I32, checked(data, data.order()), options);
+        allReduce(op, DType.I32, data, data.order(), options);
     }
 
     /** As {@link #allReduce(ReduceOp, IntBuffer)}, of longs. */
@@ -80,27 +170,53 @@ public final class Replica {
 
     /** As {@link #allReduce(ReduceOp, IntBuffer)}, of longs and with options. */
     public void allReduce(ReduceOp op, LongBuffer data, CollectiveOptions options) {
-        allReduce(op, DistModuleConstants.DIST_I64, checked(data, data.order()), options);
+        allReduce(op, DType.I64, data, data.order(), options);
+    }
+
+    private void allReduce(
+            ReduceOp op, DType dtype, Buffer data, ByteOrder order, CollectiveOptions options) {
+        Buffers.check(data, order, true);
+        if (!options.simple) {
+            allReduce(op, List.of(Tensor.of(dtype, data, data.remaining())), options);
+            return;
+        }
+        DistModule.quick_all_reduce(active("dist_all_reduce"), op.code, dtype.code, first(data),
+                data.remaining(), options.tag, options.timeoutNanos);
+    }
+
+    /** Native code begins at element 0. */
+    private static Buffer first(Buffer data) {
+        return data.position() == 0 ? data : data.slice();
     }
 
     /** Gives every replica the root's data. */
     public void broadcast(int root, FloatBuffer data, CollectiveOptions options) {
-        broadcast(root, DistModuleConstants.DIST_F32, checked(data, data.order()), options);
+        broadcast(root, DType.F32, data, data.order(), options);
     }
 
     /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of doubles. */
     public void broadcast(int root, DoubleBuffer data, CollectiveOptions options) {
-        broadcast(root, DistModuleConstants.DIST_F64, checked(data, data.order()), options);
+        broadcast(root, DType.F64, data, data.order(), options);
     }
 
     /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of ints. */
     public void broadcast(int root, IntBuffer data, CollectiveOptions options) {
-        broadcast(root, DistModuleConstants.DIST_I32, checked(data, data.order()), options);
+        broadcast(root, DType.I32, data, data.order(), options);
     }
 
     /** As {@link #broadcast(int, FloatBuffer, CollectiveOptions)}, of longs. */
     public void broadcast(int root, LongBuffer data, CollectiveOptions options) {
-        broadcast(root, DistModuleConstants.DIST_I64, checked(data, data.order()), options);
+        broadcast(root, DType.I64, data, data.order(), options);
+    }
+
+    private void broadcast(int root, DType dtype, Buffer data, ByteOrder order, CollectiveOptions options) {
+        Buffers.check(data, order, true);
+        if (!options.simple) {
+            broadcast(root, List.of(Tensor.of(dtype, data, data.remaining())), options);
+            return;
+        }
+        DistModule.quick_broadcast(active("dist_broadcast"), root, dtype.code, first(data), data.remaining(),
+                options.tag, options.timeoutNanos);
     }
 
     /** Returns when every replica has come. What each wrote before, all can read after. */
@@ -108,44 +224,92 @@ public final class Replica {
         barrier(CollectiveOptions.NONE);
     }
 
-    /** As {@link #barrier()}, with options. */
-    public void barrier(CollectiveOptions options) {
-        active().barrier(options.tag, options.timeoutNanos);
-    }
-
-    /** The replica function is over: the native replica may go at any time. */
-    void end() {
-        ended = true;
-    }
-
-    private void allReduce(ReduceOp op, int dtype, Buffer data, CollectiveOptions options) {
-        active().all_reduce(op.code, dtype, data, options.tag, options.timeoutNanos);
-    }
-
-    private void broadcast(int root, int dtype, Buffer data, CollectiveOptions options) {
-        active().broadcast(root, dtype, data, options.tag, options.timeoutNanos);
-    }
-
-    private org.libdist.internal.Replica active() {
-        if (ended) {
-            throw new DistException(
-                    Status.FAILED_PRECONDITION, "the replica's run has ended: use it only inside its function");
+    @Override
+    public Void barrier(CollectiveOptions options) {
+        if (!options.simple) {
+            return super.barrier(options);
         }
-        return internal;
+        DistModule.quick_barrier(active("dist_barrier"), options.tag, options.timeoutNanos);
+        return null;
     }
 
-    /** Native code sees a buffer's whole memory and no byte order: the part in use, if it can be used. */
-    private static Buffer checked(Buffer data, ByteOrder order) {
-        if (!data.isDirect()) {
-            throw new IllegalArgumentException("a heap buffer: use a direct one, as DirectBuffers makes");
+    /** Collectives that return at once, and are under way. */
+    public Collectives<Work> async() {
+        return new Begun<>(false, Work.class);
+    }
+
+    /**
+     * Collectives that are planned: these calls meet and block, the plan they give is done again and again.
+     */
+    public Collectives<Plan> planned() {
+        return new Begun<>(true, Plan.class);
+    }
+
+    /** Collectives with options->out_work. */
+    private final class Begun<R> extends Collectives<R> {
+        private final boolean planned;
+        private final Class<R> type;
+
+        Begun(boolean planned, Class<R> type) {
+            this.planned = planned;
+            this.type = type;
         }
-        if (order != ByteOrder.nativeOrder()) {
-            throw new IllegalArgumentException(
-                    "the buffer is " + order + ": call order(ByteOrder.nativeOrder()) before making its view");
+
+        @Override
+        R make(String name, Call call, List<Tensor> in, List<Tensor> out, int n, CollectiveOptions options) {
+            Target reducer = options.reducerTarget();
+            long token = reducer == null ? 0 : Upcalls.register(reducer);
+            boolean made = false;
+            try (Uses uses = new Uses()) {
+                dist_collective_options raw = options.toNative(uses, token);
+                raw.begin_work();
+                raw.setPlanned(planned ? 1 : 0);
+                call.with(active(name), uses.tensors(in), uses.written(out), n, raw);
+                made = true;
+                Object[] used = {
+                        in == null ? null : in.toArray(), out == null ? null : out.toArray(), options};
+                return type.cast(
+                        planned ? plan(raw.work(), used, token) : work(raw.work(), used, reducer, token));
+            } finally {
+                if (!made) {
+                    Upcalls.unregister(token);
+                }
+            }
         }
-        if (data.isReadOnly()) {
-            throw new ReadOnlyBufferException();
+
+        private Plan plan(long work, Object used, long token) {
+            return new Plan(strategy.dependent("plan", work, h -> {
+                DistModule.dist_work_destroy(h);
+                Upcalls.unregister(token);
+            }), Replica.this, used);
         }
-        return data.slice();
+
+        private Work work(long handle, Object used, Target reducer, long token) {
+            Work work = new Work(Replica.this, handle, used, reducer);
+            began(work);
+            if (token != 0) {
+                work.whenComplete((nothing, failure) -> Upcalls.unregister(token));
+            }
+            return work;
+        }
+    }
+
+    /**
+     * A thread of the program's that has come in by {@link Strategy#enter(int)} ends its part of the run, and
+     * waits for the other replicas.
+     *
+     * @throws DistException as {@link Strategy#run}: every replica's thread gets the run's failure
+     */
+    public void leave() {
+        leave(null);
+    }
+
+    /** As {@link #leave()}, with what this replica failed with; null: it went well. */
+    public void leave(Throwable failure) {
+        long leaving = active("dist_replica_leave");
+        int status = failure == null ? 0 : Target.tell(failure);
+        end(null);
+        HostRun host = (HostRun) run;
+        host.leave(leaving, status);
     }
 }

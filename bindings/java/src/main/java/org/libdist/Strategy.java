@@ -2,14 +2,21 @@
 
 package org.libdist;
 
-import java.lang.ref.Cleaner;
-import java.lang.ref.Reference;
-import java.nio.charset.StandardCharsets;
-import java.time.Duration;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.function.BiConsumer;
+import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
-import org.libdist.internal.StrategyBox;
-import org.libdist.internal.StrategyOptions;
+import org.libdist.internal.Stragglers;
+import org.libdist.internal.Text;
+import org.libdist.internal.dist_run_options;
+import org.libdist.internal.dist_strategy_options;
+import org.libdist.internal.dist_strategy_properties;
 
 /**
  * Holds R replicas: threads that run the same function and meet in collectives. Its methods may be called
@@ -24,125 +31,158 @@ import org.libdist.internal.StrategyOptions;
  * }
  * }</pre>
  */
-public final class Strategy implements AutoCloseable {
-    private static final Cleaner CLEANER = Cleaner.create();
+public final class Strategy extends CrossReplica {
+    /** For strategies that come back from libdist: the same object again. */
+    private static final ConcurrentMap<Long, WeakReference<Strategy>> LIVE = new ConcurrentHashMap<>();
 
-    private final Native owner;
-    private final Cleaner.Cleanable cleanable;
-    private final int numReplicas;
+    private static final ThreadLocal<Strategy> DEFAULT = new ThreadLocal<>();
 
-    /** How values and variables are placed. */
-    public enum Kind {
-        /** R replicas. */
-        MIRRORED(DistModule.DIST_STRATEGY_MIRRORED),
-        /** One replica, for programs that run on one or many. */
-        ONE_DEVICE(DistModule.DIST_STRATEGY_ONE_DEVICE),
-        /** One replica: what a program has that never chose a strategy. */
-        DEFAULT(DistModule.DIST_STRATEGY_DEFAULT);
+    private final StrategyLife life;
+    private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
+    private final Object used; // cross-device operations
 
-        private final int code;
-
-        Kind(int code) {
-            this.code = code;
-        }
-    }
-
-    /** What replicas a strategy has; a setter that is not called leaves libdist's default. */
-    public static final class Options {
-        private Kind kind = Kind.MIRRORED;
-        private int replicas;
-        private boolean callerIsReplica = true;
-        private boolean placedOnCores;
-        private long timeoutNanos;
-
-        /** How values and variables are placed. */
-        public Options kind(Kind kind) {
-            this.kind = kind;
-            return this;
-        }
-
-        /** How many; 0: as many as this process may use CPUs. */
-        public Options replicas(int replicas) {
-            this.replicas = replicas;
-            return this;
-        }
-
-        /** Whether run()'s caller is replica 0, or all are library threads. */
-        public Options callerIsReplica(boolean callerIsReplica) {
-            this.callerIsReplica = callerIsReplica;
-            return this;
-        }
-
-        /** Whether each library thread has one core of its own. */
-        public Options placedOnCores(boolean placedOnCores) {
-            this.placedOnCores = placedOnCores;
-            return this;
-        }
-
-        /** The longest wait for a peer in one collective; zero: 600 s, negative: no limit. */
-        public Options timeout(Duration timeout) {
-            timeoutNanos = timeout.toNanos();
-            return this;
-        }
+    private Strategy(StrategyLife life, Thread boundTo, Object used) {
+        super(life);
+        this.life = life;
+        this.boundTo = boundTo;
+        this.used = used;
     }
 
     /** A strategy with that many replicas; 0: as many as this process may use CPUs. */
     public Strategy(int replicas) {
-        this(new Options().replicas(replicas));
+        this(StrategyOptions.DEFAULT.replicas(replicas));
     }
 
     /** Makes the threads, which sleep until the first run. */
-    public Strategy(Options options) {
-        owner = new Native(make(options));
-        cleanable = CLEANER.register(this, owner::destroyIfUnused);
-        numReplicas = owner.strategy.num_replicas();
+    public Strategy(StrategyOptions options) {
+        this(create(options), null, options);
+        LIVE.put(ask(Long::valueOf), new WeakReference<>(this));
     }
 
-    private static org.libdist.internal.Strategy make(Options options) {
-        StrategyOptions raw = new StrategyOptions();
-        StrategyBox box = new StrategyBox();
-        try {
-            raw.setKind(options.kind.code);
-            raw.setNum_replicas(options.replicas);
-            raw.setThreads(options.callerIsReplica ? DistModule.DIST_THREADS_CALLER : DistModule.DIST_THREADS_LIBRARY);
-            raw.setPlacement(options.placedOnCores ? DistModule.DIST_PLACEMENT_CORES : DistModule.DIST_PLACEMENT_FREE);
-            raw.setTimeout_ns(options.timeoutNanos);
-            org.libdist.internal.Strategy.make(raw, box);
-            return box.get();
+    private static StrategyLife create(StrategyOptions options) {
+        long[] tokens = new long[2];
+        boolean made = false;
+        try (Uses uses = new Uses()) {
+            dist_strategy_options raw = options.toNative(uses, tokens);
+            long[] out = new long[1];
+            DistModule.dist_strategy_create(raw, out);
+            made = true;
+            return new StrategyLife(out[0], handle -> destroy(handle, tokens));
         } finally {
-            box.delete();
-            raw.delete();
+            if (!made) {
+                unregister(tokens);
+            }
         }
     }
 
-    /** How many replicas are in sync. */
-    public int numReplicas() {
-        return numReplicas;
+    private static void destroy(long handle, long[] tokens) {
+        WeakReference<Strategy> known = LIVE.remove(handle); // before another may have the same address
+        try {
+            DistModule.dist_strategy_destroy(handle);
+        } catch (DistException e) {
+            if (known != null) {
+                LIVE.put(handle, known);
+            }
+            throw e;
+        }
+        unregister(tokens);
     }
+
+    private static void unregister(long[] tokens) {
+        for (long token : tokens) {
+            Upcalls.unregister(token);
+        }
+    }
+
+    /** A strategy that libdist has given: one of Java's, or this thread's default one. */
+    static Strategy known(long handle) {
+        WeakReference<Strategy> reference = LIVE.get(handle);
+        Strategy strategy = reference == null ? DEFAULT.get() : reference.get();
+        if (strategy == null || strategy.ask(Long::valueOf) != handle) {
+            strategy = new Strategy(new StrategyLife(handle, h -> {}), Thread.currentThread(), null);
+            DEFAULT.set(strategy);
+        }
+        return strategy;
+    }
+
+    StrategyLife life() {
+        return life;
+    }
+
+    Native dependent(String what, long handle, LongConsumer destroy) {
+        return life.dependent(what, handle, destroy);
+    }
+
+    @Override
+    long acquire() {
+        if (boundTo != null && boundTo != Thread.currentThread()) {
+            throw new DistException(Status.FAILED_PRECONDITION,
+                    "this is the default strategy of the thread " + boundTo.getName() + ", and ends with it");
+        }
+        return super.acquire();
+    }
+
+    // ---- Running ----
 
     /**
      * Calls {@code body} once on every replica, at the same time, and waits for all of them.
      *
      * <p>If a replica throws, the others' pending and later collectives throw a DistException with ABORTED,
      * and run() throws what the replica that failed first threw: the same object. What other replicas threw
-     * by themselves is suppressed in it. The next run starts clean.
+     * by themselves is suppressed in it. The next run starts clean. An interrupt of this thread cancels the
+     * run: it ends with CANCELLED, and the thread stays interrupted.
      *
      * @throws X what the body threw
      * @throws DistException FAILED_PRECONDITION inside a replica, or when the strategy is closed
      */
     public <X extends Exception> void run(ReplicaBody<X> body) throws X {
         Objects.requireNonNull(body, "body");
-        Run run = new Run(body, numReplicas);
-        org.libdist.internal.Strategy strategy = owner.acquire();
-        try {
-            strategy.run(run);
-        } catch (DistException report) {
-            throw Strategy.<X>rethrow(run.cause(report));
-        } finally {
-            owner.release();
-            run.delete();
-            Reference.reachabilityFence(this); // the cleaner must not come while replicas run
-        }
+        RunCall run = new RunCall(this) {
+            @Override
+            void replica(long handle) throws Exception {
+                asReplica(handle, replica -> {
+                    body.run(replica);
+                    return null;
+                });
+            }
+        };
+        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token));
+    }
+
+    /**
+     * {@link #run} with arguments and results. Wherever the arguments have a per-replica or mirrored value,
+     * at any depth, each replica finds its own component; results of the same structure merge leaf by leaf.
+     *
+     * @param args a list or tuple; null: none
+     * @param kwargs a dictionary; null: none
+     * @return the results merged; null: no replica gave one
+     * @throws X what the function threw
+     */
+    public <X extends Exception> Value runValues(
+            ValuesFunction<X> fn, Value args, Value kwargs, RunOptions options) throws X {
+        Objects.requireNonNull(fn, "fn");
+        RunCall run = new RunCall(this) {
+            @Override
+            long values(long handle, long positional, long named) throws Exception {
+                return asReplica(handle, replica -> {
+                    try (Value given = Value.borrowed(positional); Value keys = Value.borrowed(named)) {
+                        return Value.handedOver(fn.call(replica, given, keys));
+                    }
+                });
+            }
+        };
+        long[] out = new long[1];
+        run.<X>run((uses, token) -> {
+            dist_run_options raw = options.toNative(uses);
+            DistModule.dist_run_values(
+                    uses.of(this), token, uses.ofNullable(args), uses.ofNullable(kwargs), raw, out);
+        });
+        return Value.taken(out[0]);
+    }
+
+    /** As {@link #runValues(ValuesFunction, Value, Value, RunOptions)}, with positional arguments alone. */
+    public <X extends Exception> Value runValues(ValuesFunction<X> fn, Value args) throws X {
+        return runValues(fn, args, null, RunOptions.DEFAULT);
     }
 
     /**
@@ -150,131 +190,184 @@ public final class Strategy implements AutoCloseable {
      * DistException with CANCELLED, and so does run()'s caller.
      */
     public void cancel() {
-        owner.cancel();
-        Reference.reachabilityFence(this);
+        ask(handle -> {
+            DistModule.dist_strategy_cancel(handle);
+            return null;
+        });
+    }
+
+    /** For who interrupts a run: its strategy may be closed by now. */
+    void cancelIfOpen() {
+        try {
+            cancel();
+        } catch (DistException e) {
+            if (e.status() != Status.FAILED_PRECONDITION) {
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * This thread becomes a replica of a strategy with {@link ReplicaThreads#HOST}, until {@link
+     * Replica#leave()}, which has to come whatever happens: {@link #enter(int, ReplicaBody)} sees to that.
+     */
+    public Replica enter(int replicaId) {
+        return new HostRun(this).enter(replicaId);
     }
 
     /**
-     * Ends the threads; nothing on a closed strategy.
+     * This thread is a replica for as long as {@code body} runs, of a strategy with {@link
+     * ReplicaThreads#HOST}. Returns when all replicas of the run have come and gone.
      *
-     * @throws DistException FAILED_PRECONDITION while a run is under way
+     * @throws X what the body threw
+     * @throws DistException what another replica failed with
+     */
+    public <X extends Exception> void enter(int replicaId, ReplicaBody<X> body) throws X {
+        Objects.requireNonNull(body, "body");
+        new HostRun(this).<X>run(replicaId, body);
+    }
+
+    /**
+     * Ends the threads; nothing on a closed strategy. Values and variables stay readable.
+     *
+     * @throws DistException FAILED_PRECONDITION while a run is under way, or groups or plans are left
      */
     @Override
     public void close() {
-        owner.destroy();
-        cleanable.clean(); // finds nothing left to do
-    }
-
-    /** Throws what the body threw, an Error too: T is erased to Throwable, so nothing is cast. */
-    @SuppressWarnings("unchecked")
-    private static <T extends Throwable> T rethrow(Throwable thrown) throws T {
-        throw (T) thrown;
-    }
-
-    /** The native strategy, and who uses it: apart from Strategy, so that the cleaner can hold it. */
-    private static final class Native {
-        private final org.libdist.internal.Strategy strategy;
-        private int users;
-        private boolean closed;
-
-        Native(org.libdist.internal.Strategy strategy) {
-            this.strategy = strategy;
-        }
-
-        synchronized org.libdist.internal.Strategy acquire() {
-            checkOpen();
-            users++;
-            return strategy;
-        }
-
-        synchronized void cancel() {
-            checkOpen();
-            strategy.cancel();
-        }
-
-        private void checkOpen() {
-            if (closed) {
-                throw new DistException(Status.FAILED_PRECONDITION, "the strategy is closed: make a new one");
-            }
-        }
-
-        synchronized void release() {
-            users--;
-        }
-
-        synchronized void destroy() {
-            if (closed) {
-                return;
-            }
-            if (users > 0) {
-                throw new DistException(
-                        Status.FAILED_PRECONDITION, "a run is under way: close the strategy after run() has returned");
-            }
-            strategy.destroy();
-            closed = true;
-        }
-
-        synchronized void destroyIfUnused() {
-            if (users == 0) {
-                destroy();
-            }
+        if (boundTo == null) {
+            life.closeUnused();
         }
     }
 
-    /** One run: calls the body on each replica's thread and keeps what it throws on Java's side. */
-    private static final class Run extends org.libdist.internal.ReplicaBody {
-        private final ReplicaBody<?> body;
-        private final Throwable[] thrown; // by replica, each written by its own thread
+    // ---- The strategy that a thread is with ----
 
-        Run(ReplicaBody<?> body, int numReplicas) {
-            this.body = body;
-            thrown = new Throwable[numReplicas];
+    /**
+     * The strategy of the scope or function that this thread is in, else that of {@link #setCurrent}, else a
+     * default.
+     */
+    public static Strategy current() {
+        long handle = DistModule.dist_get_strategy();
+        if (handle == 0) {
+            throw new DistException(
+                    Status.RESOURCE_EXHAUSTED, "no default strategy could be made for this thread");
         }
+        return known(handle);
+    }
 
-        @Override
-        public int call(org.libdist.internal.Replica internal) {
-            int id = internal.id();
-            Replica replica = new Replica(internal, id, thrown.length);
-            try {
-                body.run(replica);
-                return DistModule.DIST_OK;
-            } catch (Throwable t) {
-                thrown[id] = t;
-                return fail(t);
-            } finally {
-                replica.end();
-            }
+    /** Makes a strategy this thread's own outside scopes; null: none any more. */
+    public static void setCurrent(Strategy strategy) {
+        try (Uses uses = new Uses()) {
+            DistModule.dist_set_strategy(uses.ofNullable(strategy));
         }
+    }
 
-        /** Tells libdist, on this replica's thread; its peers read the text. */
-        private static int fail(Throwable t) {
-            if (t instanceof DistException) {
-                DistException e = (DistException) t;
-                byte[] text = e.getMessage().getBytes(StandardCharsets.UTF_8);
-                return e.told() ? DistModule.failAsTold(e.status().code(), text) : DistModule.fail(e.status().code(), text);
-            }
-            return DistModule.fail(DistModule.DIST_UNKNOWN, t.toString().getBytes(StandardCharsets.UTF_8));
+    /** Whether {@link #current} is not a default strategy. */
+    public static boolean hasCurrent() {
+        return DistModule.dist_has_strategy() != 0;
+    }
+
+    /** Whether this thread is in a merge function, in a scope, or has had a strategy set. */
+    public static boolean inCrossReplicaContext() {
+        return DistModule.dist_in_cross_replica_context() != 0;
+    }
+
+    // ---- What it is ----
+
+    /** How many replicas are in sync. */
+    public int numReplicas() {
+        return askInt(DistModule::dist_strategy_num_replicas);
+    }
+
+    /** How values and variables are placed. */
+    public StrategyKind kind() {
+        return StrategyKind.of(askInt(DistModule::dist_strategy_kind));
+    }
+
+    /** The name of a replica's device, "/job:localhost/replica:0/task:0/device:CPU:1". */
+    public String device(int replicaId) {
+        return ask(handle -> {
+            byte[][] out = new byte[1][];
+            DistModule.dist_strategy_device(handle, replicaId, out);
+            return Texts.of(out[0]);
+        });
+    }
+
+    /** As {@link #device}, of the devices that variables are on. */
+    public String parameterDevice(int index) {
+        return ask(handle -> {
+            byte[][] out = new byte[1][];
+            DistModule.dist_strategy_parameter_device(handle, index, out);
+            return Texts.of(out[0]);
+        });
+    }
+
+    /** What it is, in TensorFlow's words. */
+    public Properties query() {
+        dist_strategy_properties out = new dist_strategy_properties();
+        try {
+            return ask(handle -> {
+                DistModule.dist_strategy_query(handle, out);
+                return Properties.of(out);
+            });
+        } finally {
+            out.delete();
         }
+    }
 
-        /** What the replica that the report names threw, else the lowest one that failed by itself. */
-        Throwable cause(DistException report) {
-            Throwable cause = null;
-            int culprit = report.replica();
-            if (culprit >= 0 && culprit < thrown.length && isOwn(thrown[culprit])) {
-                cause = thrown[culprit];
-            }
-            for (Throwable t : thrown) {
-                if (cause == null && isOwn(t)) {
-                    cause = t;
-                } else if (cause != null && t != cause && isOwn(t)) {
-                    cause.addSuppressed(t);
+    /** What describes the cluster that it is part of; nothing where it is of one process. */
+    public Optional<ClusterResolver> clusterResolver() {
+        return ask(handle -> {
+            long[] out = new long[1];
+            DistModule.dist_strategy_cluster_resolver(handle, out);
+            return out[0] == 0 ? Optional.empty() : Optional.of(new ClusterResolver(this));
+        });
+    }
+
+    // ---- Looking inside ----
+
+    /** What the strategy came to on this machine, and why: lines of "subject: words", for people. */
+    public String explain() {
+        return text((text, handle) -> text.explain(handle));
+    }
+
+    /** What the flight recorder holds, as JSON for Perfetto or chrome://tracing. */
+    public String writeTrace() {
+        return text((text, handle) -> text.write_trace(handle));
+    }
+
+    /** Counters and gauges in Prometheus' text format; {@code name} becomes a label; null: none. */
+    public String writeMetrics(String name) {
+        return text((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
+    }
+
+    private String text(BiConsumer<Text, Long> write) {
+        Text text = new Text();
+        try {
+            return ask(handle -> {
+                write.accept(text, handle);
+                return Texts.of(text.text());
+            });
+        } finally {
+            text.delete();
+        }
+    }
+
+    /** Who comes last to the meetings that the recorder still holds, most often last first. */
+    public List<Straggler> stragglers() {
+        Stragglers rows = new Stragglers();
+        try {
+            return ask(handle -> {
+                rows.read(handle);
+                List<Straggler> all = new ArrayList<>();
+                for (long i = 0; i < rows.size(); i++) {
+                    all.add(new Straggler(Collective.of(rows.collective(i)), rows.group(i), rows.replica(i),
+                            rows.meetings(i), rows.times_last(i), rows.mean_late_ns(i), rows.max_late_ns(i),
+                            Texts.of(rows.tag(i))));
                 }
-            }
-            return cause == null ? report : cause;
-        }
-
-        private static boolean isOwn(Throwable t) {
-            return t != null && !(t instanceof DistException && ((DistException) t).status() == Status.ABORTED);
+                return all;
+            });
+        } finally {
+            rows.delete();
         }
     }
 }

@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
@@ -47,6 +48,14 @@ final class Tap {
     static void equal(Object expected, Object actual) {
         if (!Objects.equals(expected, actual)) {
             throw new AssertionError("expected " + expected + ", got " + actual);
+        }
+    }
+
+    static void floats(Tensor actual, float... expected) {
+        float[] values = Tensors.toFloats(actual);
+        if (!Arrays.equals(expected, values)) {
+            throw new AssertionError(
+                    "expected " + Arrays.toString(expected) + ", got " + Arrays.toString(values));
         }
     }
 

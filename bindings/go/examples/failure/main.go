@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Allreduce sums a gradient over four replicas, and shows what a failing replica looks like from outside and
-// from its peers.
+// Failure shows what a failing replica looks like from outside and from its peers, and how a context ends replicas that
+// wait for each other.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"log"
 
 	"libdist.example/dist"
 )
@@ -17,8 +17,7 @@ var errBadRow = errors.New("row 7 of the data is broken")
 
 func main() {
 	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 
@@ -28,23 +27,6 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer strategy.Close()
-
-	// Every replica brings its gradient; every replica holds the sum afterwards.
-	sums := make([][]float32, strategy.NumReplicas())
-	err = strategy.Run(ctx, func(r *dist.Replica) error {
-		gradient := []float32{1, float32(r.ID()), 0.5}
-		if err := dist.AllReduce(r, dist.Sum, gradient, dist.Tag("gradient")); err != nil {
-			return err
-		}
-		sums[r.ID()] = gradient
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for id, sum := range sums {
-		fmt.Printf("replica %d: %v\n", id, sum)
-	}
 
 	// Replica 2 fails before the collective that the others wait in: they get an error that names it, and
 	// Run returns its own error.
@@ -57,9 +39,24 @@ func run(ctx context.Context) error {
 		return peers[r.ID()]
 	})
 	fmt.Println("run:", err)
+	fmt.Println("is it the replica's own error?", err == errBadRow)
 	var report *dist.Error
 	if errors.As(peers[0], &report) {
-		fmt.Printf("replica 0: %s, replica %d failed\n", report.Code.String(), report.Replica)
+		fmt.Printf("replica 0: %s, replica %d failed in %q\n", report.Code.String(), report.Replica, report.Tag)
 	}
-	return nil
+
+	// The end of a context ends replicas that wait in a collective, here for one that never comes.
+	short, cancel := context.WithCancel(ctx)
+	err = strategy.Run(short, func(r *dist.Replica) error {
+		if r.ID() == 0 {
+			cancel()
+			<-short.Done()
+			return short.Err()
+		}
+		return r.Barrier()
+	})
+	fmt.Println("cancelled:", errors.Is(err, context.Canceled))
+
+	// A strategy is as good as new after each failure.
+	return strategy.Run(ctx, func(r *dist.Replica) error { return r.Barrier() })
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dist_callbacks.i: calls back into the language. A part of dist.i.
+ */
+/* One object of the language takes all of them. `token` is what the language gave in place of a function and
+ * its user_data; handles are integers. What a function hands over is its result: a handle, 0 for NULL, or the
+ * negative of a status that is not DIST_OK, whose text dist_fail() has got on that thread. Nothing may unwind
+ * out of it. */
+%feature("director") Callbacks;
+%inline %{
+struct Callbacks {
+  virtual ~Callbacks() {}
+  virtual int32_t replica(int64_t token, int64_t replica) = 0;
+  virtual int64_t values(int64_t token, int64_t replica, int64_t args, int64_t kwargs) = 0;
+  virtual int64_t merge(int64_t token, int64_t strategy, int64_t args) = 0;
+  virtual int32_t update(int64_t token, int64_t copy, int64_t args) = 0;
+  /* copy: the address of a dist_tensor, for tensor_at(); 0 where there is none */
+  virtual int64_t update_values(int64_t token, int32_t replica, const char *device, int64_t copy, int64_t args,
+                                int64_t kwargs) = 0;
+  virtual int64_t source(int64_t token, int64_t index) = 0;
+  virtual int64_t file_source(int64_t token, int64_t file, const char *name, int64_t index) = 0;
+  virtual int64_t dataset(int64_t token, int32_t num_pipelines, int32_t pipeline, int32_t num_replicas) = 0;
+  virtual int64_t dataset_reduce(int64_t token, int64_t state, int64_t batch) = 0;
+  virtual int64_t value(int64_t token, int32_t replica, int32_t num_replicas) = 0;
+  virtual int64_t initial(int64_t token) = 0;
+  virtual void loop(int64_t token, int64_t begin, int64_t end) = 0;
+  /* addresses of `count` elements each */
+  virtual void reduce(int64_t token, int64_t acc, int64_t in, int64_t count, int32_t dtype) = 0;
+  /* a dist_block; `states` is the address of num_states addresses */
+  virtual void apply(int64_t token, int64_t tensor, int64_t first, int64_t count, int32_t dtype, int64_t gradient,
+                     int64_t parameter, int32_t num_states, int64_t states) = 0;
+  /* of dist_cross_device_functions and dist_strategy_functions; tensors by tensor_at() */
+  virtual int32_t reduce_components(int64_t token, int32_t op, int64_t components, int64_t n, int64_t out) = 0;
+  virtual int32_t broadcast_copies(int64_t token, int64_t value, int64_t copies, int64_t n) = 0;
+  virtual int32_t gather_components(int64_t token, int64_t components, int64_t n, int32_t axis, int64_t out) = 0;
+  virtual void log(int64_t token, int32_t level, const char *message) = 0;
+  /* the library no longer uses what the token stands for */
+  virtual void release(int64_t token) = 0;
+};
+%}
+%{
+namespace dist_swig {
+
+static Callbacks *callbacks; /* set once, before the first token is given away */
+
+template <class Handle> dist_status hand_over(int64_t result, Handle **out) {
+  if (result < 0) return (dist_status)-result;
+  *out = (Handle *)pointer(result);
+  return DIST_OK;
+}
+
+static dist_status on_replica(dist_replica *replica, void *token) {
+  return callbacks->replica(number(token), number(replica));
+}
+static dist_status on_values(dist_replica *replica, dist_value *args, dist_value *kwargs, dist_value **out,
+                             void *token) {
+  return hand_over(callbacks->values(number(token), number(replica), number(args), number(kwargs)), out);
+}
+static dist_status on_merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *token) {
+  return hand_over(callbacks->merge(number(token), number(strategy), number(args)), out);
+}
+static dist_status on_update(dist_tensor *copy, dist_value *args, void *token) {
+  return callbacks->update(number(token), number(copy), number(args));
+}
+static dist_status on_update_values(const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                                    dist_value **out, void *token) {
+  return hand_over(callbacks->update_values(number(token), place->replica, place->device, number(place->copy),
+                                            number(args), number(kwargs)),
+                   out);
+}
+static dist_status on_source(int64_t index, dist_value **out, void *token) {
+  return hand_over(callbacks->source(number(token), index), out);
+}
+static dist_status on_file_source(size_t file, const char *name, int64_t index, dist_value **out, void *token) {
+  return hand_over(callbacks->file_source(number(token), (int64_t)file, name, index), out);
+}
+static dist_status on_dataset(const dist_input_context *context, dist_dataset **out, void *token) {
+  return hand_over(callbacks->dataset(number(token), context->num_input_pipelines, context->input_pipeline_id,
+                                      context->num_replicas_in_sync),
+                   out);
+}
+static dist_status on_dataset_reduce(dist_value *state, dist_value *batch, dist_value **out, void *token) {
+  return hand_over(callbacks->dataset_reduce(number(token), number(state), number(batch)), out);
+}
+static dist_status on_value(const dist_value_context *context, dist_value **out, void *token) {
+  return hand_over(
+      callbacks->value(number(token), context->replica_id_in_sync_group, context->num_replicas_in_sync), out);
+}
+static dist_status on_initial(dist_value **out, void *token) {
+  return hand_over(callbacks->initial(number(token)), out);
+}
+static void on_loop(int64_t begin, int64_t end, void *token) { callbacks->loop(number(token), begin, end); }
+static void on_reduce(void *acc, const void *in, size_t count, dist_dtype dtype, void *token) {
+  callbacks->reduce(number(token), number(acc), number(in), (int64_t)count, dtype);
+}
+static void on_apply(const dist_block *block, void *token) {
+  callbacks->apply(number(token), (int64_t)block->tensor, block->first, block->count, block->dtype,
+                   number(block->gradient), number(block->parameter), block->num_states, number(block->states));
+}
+static dist_status on_reduce_components(dist_reduce_op op, const dist_tensor *components, size_t n,
+                                        dist_tensor *out, void *token) {
+  return callbacks->reduce_components(number(token), op, number(components), (int64_t)n, number(out));
+}
+static dist_status on_broadcast_copies(const dist_tensor *value, dist_tensor *copies, size_t n, void *token) {
+  return callbacks->broadcast_copies(number(token), number(value), number(copies), (int64_t)n);
+}
+static dist_status on_gather_components(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
+                                        void *token) {
+  return callbacks->gather_components(number(token), number(components), (int64_t)n, axis, number(out));
+}
+static void on_log(void *token, int32_t level, const char *message) {
+  callbacks->log(number(token), level, message);
+}
+static void on_release(void *token) { callbacks->release(number(token)); }
+static int32_t own_copy(int32_t replica_id, int32_t, void *) { return replica_id; }
+static int32_t shared_copy(int32_t, int32_t, void *) { return 0; }
+
+}  // namespace dist_swig
+%}
+%inline %{
+/** Who takes the calls back; set once, when the language's module is loaded, and never ended. */
+static void set_callbacks(Callbacks *callbacks) { dist_swig::callbacks = callbacks; }
+%}
+
+
+/* A function and its user_data are one token, 0 for NULL. %dist_token (dist_LANGUAGE.i) makes a pattern an integer of 64 bits,
+   which the given code finds in `token`. */
+%define %dist_function(FN, TRAMPOLINE)
+%dist_token((FN fn, void *user_data), $1 = token ? dist_swig::TRAMPOLINE : nullptr; $2 = dist_swig::pointer(token);)
+%enddef
+%dist_function(dist_replica_fn, on_replica)
+%dist_function(dist_values_fn, on_values)
+%dist_function(dist_merge_fn, on_merge)
+%dist_function(dist_update_fn, on_update)
+%dist_function(dist_update_values_fn, on_update_values)
+%dist_function(dist_dataset_fn, on_dataset)
+%dist_function(dist_dataset_reduce_fn, on_dataset_reduce)
+%dist_function(dist_value_fn, on_value)
+%dist_function(dist_range_fn, on_loop)
+%dist_token((dist_source_fn fn, void *user_data, dist_release_fn release),
+            $1 = token ? dist_swig::on_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
+%dist_token((dist_file_source_fn fn, void *user_data, dist_release_fn release),
+            $1 = token ? dist_swig::on_file_source : nullptr; $2 = dist_swig::pointer(token); $3 = dist_swig::on_release;)
+%dist_token((dist_release_fn release, void *user_data),
+            $1 = dist_swig::on_release; $2 = dist_swig::pointer(token);)
+%dist_token((void *object, dist_release_fn release),
+            $1 = dist_swig::pointer(token); $2 = dist_swig::on_release;)

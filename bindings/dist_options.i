@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dist_options.i: options, as structs that keep what they point to, and structs that are filled. A part of dist.i.
+ */
+%{
+namespace dist_swig {
+
+/* An options struct, and what its pointers point to. */
+template <class Options> struct Kept : Options {
+  std::deque<std::string> texts;
+  std::deque<std::vector<const char *>> text_lists;
+  std::deque<std::vector<int64_t>> integers;
+  std::vector<double> reals;
+  Tensors tensors;
+  dist_work *work;
+  double norm;
+  dist_cross_device_functions functions;
+  dist_strategy_functions strategy_functions;
+};
+
+/* All options that SWIG's constructors make are Kept. */
+template <class Options> Kept<Options> *kept(Options *options) { return static_cast<Kept<Options> *>(options); }
+
+template <class Options> const char *keep(Options *options, const char *text) {
+  if (!text) return nullptr;
+  kept(options)->texts.push_back(text);
+  return kept(options)->texts.back().c_str();
+}
+
+template <class Options> const char *const *keep(Options *options, const char *const *texts, size_t n) {
+  if (!texts) return nullptr;
+  kept(options)->text_lists.emplace_back();
+  for (size_t i = 0; i < n; i++) kept(options)->text_lists.back().push_back(keep(options, texts[i]));
+  return kept(options)->text_lists.back().data();
+}
+
+/* long long: what SWIG takes for int64_t. */
+template <class Options> const int64_t *keep(Options *options, const long long *numbers, size_t n) {
+  if (!numbers) return nullptr;
+  kept(options)->integers.emplace_back(numbers, numbers + n);
+  return kept(options)->integers.back().data();
+}
+
+}  // namespace dist_swig
+%}
+%typemap(memberin) const char * { $1 = dist_swig::keep(arg1, $input); }
+
+%define %dist_options(NAME)
+%ignore NAME::struct_size;
+%ignore NAME::reserved;
+%nodefaultctor NAME;
+%nodefaultdtor NAME;
+%ignore NAME ## _init;
+%extend NAME {
+  NAME() {
+    dist_swig::Kept<NAME> *options = new dist_swig::Kept<NAME>();
+    NAME ## _init(options, sizeof(NAME));
+    return options;
+  }
+  ~NAME() { delete dist_swig::kept($self); }
+};
+%enddef
+%dist_options(dist_communication_options)
+%dist_options(dist_cross_device_options)
+%dist_options(dist_strategy_options)
+%dist_options(dist_run_options)
+%dist_options(dist_collective_options)
+%dist_options(dist_apply_options)
+%dist_options(dist_variable_options)
+%dist_options(dist_update_options)
+%dist_options(dist_dataset_options)
+%dist_options(dist_checkpoint_options)
+
+/* Structs that are filled. */
+%define %dist_record(NAME, INIT)
+%ignore NAME::struct_size;
+%ignore NAME::reserved;
+%nodefaultctor NAME;
+%extend NAME {
+  NAME() {
+    NAME *record = new NAME;
+    const NAME empty = INIT;
+    *record = empty;
+    return record;
+  }
+};
+%enddef
+%dist_record(dist_strategy_properties, DIST_STRATEGY_PROPERTIES_INIT)
+%dist_record(dist_input_context, DIST_INPUT_CONTEXT_INIT)
+%dist_record(dist_position, DIST_POSITION_INIT)
+%dist_record(dist_drift, DIST_DRIFT_INIT)
+
+/* Fields that are functions, tables of them, or lists: set together with what belongs to them. */
+%ignore dist_strategy_options::allocator;
+%ignore dist_strategy_options::log;
+%ignore dist_strategy_options::log_user_data;
+%ignore dist_strategy_options::clock; /* asked while replicas spin: a call into the language costs more than the wait */
+%ignore dist_strategy_options::clock_user_data;
+%ignore dist_strategy_options::devices;
+%ignore dist_strategy_options::num_devices;
+%ignore dist_strategy_options::functions;
+%ignore dist_strategy_options::functions_user_data;
+%extend dist_strategy_options {
+  void set_log(int64_t token) {
+    $self->log = dist_swig::on_log;
+    $self->log_user_data = dist_swig::pointer(token);
+  }
+  void set_devices(const char *const *texts, size_t n) {
+    $self->devices = dist_swig::keep($self, texts, n);
+    $self->num_devices = n;
+  }
+  /* A strategy of the host's own, by functions of one token. Its devices are set_devices()'s, and all replicas share
+     one copy of a variable or have each its own: libdist has no other mapping. */
+  void set_functions(int64_t token, int32_t shared_copy, int32_t has_reduce, int32_t has_broadcast,
+                     int32_t has_gather) {
+    dist_strategy_functions &table = dist_swig::kept($self)->strategy_functions;
+    dist_strategy_functions_init(&table, sizeof table);
+    table.copy_of_replica = shared_copy ? dist_swig::shared_copy : dist_swig::own_copy;
+    if (has_reduce) table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    $self->functions = &table;
+    $self->functions_user_data = dist_swig::pointer(token);
+  }
+};
+
+%ignore dist_cross_device_options::accumulate;
+%ignore dist_cross_device_options::accumulate_user_data;
+%ignore dist_cross_device_options::functions;
+%ignore dist_cross_device_options::functions_user_data;
+%ignore dist_cross_device_options::allocator;
+%extend dist_cross_device_options {
+  void set_accumulate(int64_t token) {
+    $self->accumulate = dist_swig::on_reduce;
+    $self->accumulate_user_data = dist_swig::pointer(token);
+  }
+  void set_functions(int64_t token, int32_t has_broadcast, int32_t has_gather) {
+    dist_cross_device_functions &table = dist_swig::kept($self)->functions;
+    dist_cross_device_functions_init(&table, sizeof table);
+    table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    $self->functions = &table;
+    $self->functions_user_data = dist_swig::pointer(token);
+  }
+};
+
+%ignore dist_collective_options::weights;
+%ignore dist_collective_options::reduce_fn;
+%ignore dist_collective_options::reduce_user_data;
+%ignore dist_collective_options::splits;
+%ignore dist_collective_options::out_work;
+%extend dist_collective_options {
+  void set_weights(const double *weights, size_t n) {
+    dist_swig::kept($self)->reals.assign(weights, weights + n);
+    $self->weights = weights ? dist_swig::kept($self)->reals.data() : nullptr;
+  }
+  void set_reduce(int64_t token) {
+    $self->reduce_fn = dist_swig::on_reduce;
+    $self->reduce_user_data = dist_swig::pointer(token);
+  }
+  void set_splits(const long long *numbers, size_t n) { $self->splits = dist_swig::keep($self, numbers, n); }
+  /* The call begins work, which work() then gives. */
+  void begin_work() { $self->out_work = &dist_swig::kept($self)->work; }
+  dist_work *work() { return dist_swig::kept($self)->work; }
+};
+
+%ignore dist_apply_options::states;
+%ignore dist_apply_options::num_states;
+%ignore dist_apply_options::fn;
+%ignore dist_apply_options::user_data;
+%ignore dist_apply_options::out_norm;
+%extend dist_apply_options {
+  /* num_states lists of tensors, one after another, as numbers */
+  void set_states(const long long *numbers, size_t n, size_t num_states) {
+    $self->num_states = num_states;
+    $self->states = dist_swig::kept($self)->tensors.unpack(dist_swig::keep($self, numbers, n), n);
+  }
+  void set_function(int64_t token) {
+    $self->fn = dist_swig::on_apply;
+    $self->user_data = dist_swig::pointer(token);
+  }
+  void want_norm() { $self->out_norm = &dist_swig::kept($self)->norm; }
+  double norm() { return dist_swig::kept($self)->norm; }
+};
+
+%ignore dist_variable_options::initial_fn;
+%ignore dist_variable_options::initial_user_data;
+%extend dist_variable_options {
+  void set_initial(int64_t token) {
+    $self->initial_fn = dist_swig::on_initial;
+    $self->initial_user_data = dist_swig::pointer(token);
+  }
+};
+
+%ignore dist_dataset_options::batch_sizes;
+%ignore dist_dataset_options::num_batch_sizes;
+%extend dist_dataset_options {
+  void set_batch_sizes(const long long *numbers, size_t n) {
+    static const int64_t none = 0; /* an empty list is not NULL */
+    $self->batch_sizes = numbers && n == 0 ? &none : dist_swig::keep($self, numbers, n);
+    $self->num_batch_sizes = n;
+  }
+};
+
+%ignore dist_checkpoint_options::names;
+%ignore dist_checkpoint_options::metadata_keys;
+%ignore dist_checkpoint_options::metadata_texts;
+%ignore dist_checkpoint_options::num_metadata;
+%extend dist_checkpoint_options {
+  void set_names(const char *const *texts, size_t n) { $self->names = dist_swig::keep($self, texts, n); }
+  void set_metadata_keys(const char *const *texts, size_t n) {
+    $self->metadata_keys = dist_swig::keep($self, texts, n);
+    $self->num_metadata = n;
+  }
+  void set_metadata_texts(const char *const *texts, size_t n) {
+    $self->metadata_texts = dist_swig::keep($self, texts, n);
+  }
+};

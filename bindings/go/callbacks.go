@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"errors"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// registry has what libdist was given a token for: the functions of the program's that it may call, and the program's
+// own objects. A token is never used again.
+var registry struct {
+	entries sync.Map // int64 to what was registered
+	last    atomic.Int64
+}
+
+func register(entry any) (token int64) {
+	token = registry.last.Add(1)
+	registry.entries.Store(token, entry)
+	return token
+}
+
+// registerIf is register of a function's call; 0, which is NULL, where there is no function.
+func registerIf(given bool, entry any) (token int64) {
+	if !given {
+		return 0
+	}
+	return register(entry)
+}
+
+func forget(token int64) { registry.entries.Delete(token) }
+
+// registered is what a token stands for; the zero T where it stands for nothing or something else.
+func registered[T any](token int64) T {
+	entry, _ := registry.entries.Load(token)
+	t, _ := entry.(T)
+	return t
+}
+
+func init() { cdist.Set_callbacks(cdist.NewDirectorCallbacks(callbacks{})) }
+
+// callbacks is what libdist calls, on any of its threads (by SWIG's director). Nothing may unwind out of it.
+type callbacks struct{}
+
+var errGoexit = newError(ErrUnknown, "the function ended by runtime.Goexit, as t.FailNow does")
+
+// protect calls fn and makes an error of its panic.
+func protect(replica int, fn func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{replica, value, debug.Stack()}
+		}
+	}()
+	return fn()
+}
+
+// onNative is protect for a function that libdist called on a thread of its own, from which runtime.Goexit
+// leads nowhere.
+func onNative(replica int, fn func() error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			panic("dist: a function that libdist called ended by runtime.Goexit (t.FailNow does); see Strategy.Run")
+		}
+	}()
+	err := protect(replica, fn)
+	returned = true
+	return err
+}
+
+// onGoroutine is protect on a goroutine of its own, which runtime.Goexit ends alone.
+func onGoroutine(replica int, fn func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		var err error = errGoexit
+		defer func() { result <- err }()
+		err = protect(replica, fn)
+	}()
+	return <-result
+}
+
+// failures keeps what functions of the program's returned, until the calls that they were for come back.
+type failures struct {
+	mu   sync.Mutex
+	list []failure
+}
+
+type failure struct {
+	err  error
+	code Code
+	text string
+}
+
+// callback calls a function of the program's and gives the status that libdist passes on.
+func (f *failures) callback(fn func() error) int {
+	err := onNative(-1, fn)
+	if err == nil {
+		return 0
+	}
+	return f.fail(err)
+}
+
+// makes is callback for a function that makes a value, which libdist takes over: a handle, or the negative of a status.
+func (f *failures) makes(fn func() (*Value, error)) int64 {
+	var native int64
+	if status := f.callback(func() error {
+		v, err := fn()
+		if err == nil {
+			native, err = v.handOver()
+		}
+		return err
+	}); status != 0 {
+		return -int64(status)
+	}
+	return native
+}
+
+// fail keeps err and tells libdist of it.
+func (f *failures) fail(err error) int {
+	status := tell(err)
+	text := err.Error()
+	var libdist *Error
+	if errors.As(err, &libdist) && error(libdist) == err {
+		text = libdist.Message
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.list) == mostFailures { // of calls long over
+		f.list = append(f.list[:0], f.list[mostFailures/2:]...)
+	}
+	f.list = append(f.list, failure{err, Code(status), text})
+	return status
+}
+
+const mostFailures = 2 * MaxReplicas
+
+// maxTextBytes is where dist_fail() cuts a text.
+const maxTextBytes = 1023
+
+// own is the program's own error where that is what libdist reports, else libdist's.
+func (f *failures) own(native error) error {
+	native = fromNative(native)
+	report, ok := native.(*Error)
+	if !ok {
+		return native
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.list) - 1; i >= 0; i-- {
+		text := f.list[i].text
+		if len(text) > maxTextBytes {
+			text = text[:len(report.Message)]
+		}
+		if f.list[i].code == report.Code && text == report.Message {
+			return f.list[i].err
+		}
+	}
+	return native
+}
+
+// Release is called when libdist no longer uses what a token stands for.
+func (callbacks) Release(token int64) {
+	if released := registered[interface{ release() }](token); released != nil {
+		released.release()
+	}
+	forget(token)
+}
+
+// logger takes a strategy's log lines.
+type logger func(level LogLevel, message string)
+
+// Log passes a line on; what the program's logger does wrong stays there.
+func (callbacks) Log(token int64, level int, message string) {
+	if log := registered[logger](token); log != nil {
+		_ = onNative(-1, func() error {
+			log(LogLevel(level), message)
+			return nil
+		})
+	}
+}

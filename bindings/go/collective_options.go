@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"time"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// Option is a rare choice for one collective: Tag, Timeout, InGroup, Async ...
+type Option struct {
+	set func(*choices) // nil: tag and timeout are all there is
+	tag string
+	// A struct, and not closures alone: the two common choices then cost no allocation.
+	timeout time.Duration
+}
+
+type choices struct {
+	tag            string
+	timeout        time.Duration
+	rare           bool
+	numerics       Numerics
+	group          *Group
+	weights        []float64
+	contributions  int
+	reduce         ReduceOperator
+	splits         []int
+	axis           int
+	work           **Work
+	planned        bool
+	bytesPerPack   int64
+	implementation Communication
+}
+
+// Tag names a collective in reports; it must be equal on all members.
+func Tag(tag string) Option { return Option{tag: tag} }
+
+// Timeout bounds one collective's wait for a peer; < 0: no limit.
+func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
+
+// WithNumerics says what the bits of a sum depend on.
+func WithNumerics(numerics Numerics) Option {
+	return Option{set: func(c *choices) { c.numerics = numerics }}
+}
+
+// InGroup lets only a group's members meet; roots and ranks are ranks in it.
+func InGroup(group *Group) Option { return Option{set: func(c *choices) { c.group = group }} }
+
+// Weights of Mean: one (>= 0) for each contribution, given by all members or by none.
+func Weights(weights ...float64) Option { return Option{set: func(c *choices) { c.weights = weights }} }
+
+// Contributions is how many lists of tensors this replica adds to each sum.
+func Contributions(n int) Option { return Option{set: func(c *choices) { c.contributions = n }} }
+
+// ReduceOperator is an operator of the program's own: acc[i] = op(acc[i], in[i]) for every element. It is called on
+// pieces of a tensor, from several threads at once; it must not call libdist, and must give the same bits wherever a
+// tensor is cut. It has nobody to tell of an error: a panic in it ends the call that it was given to, with the panic
+// as its error.
+type ReduceOperator = func(acc, in RawTensor)
+
+// ReduceWith is the operator of ReduceUser; the same on all members.
+func ReduceWith(operator ReduceOperator) Option {
+	return Option{set: func(c *choices) { c.reduce = operator }}
+}
+
+// Splits of AllToAll: R sizes along the axis, which the input is cut into; without, equal ones.
+func Splits(sizes ...int) Option { return Option{set: func(c *choices) { c.splits = sizes }} }
+
+// Axis is the dimension that parts are cut from or joined along; < 0 counts from the end.
+func Axis(axis int) Option { return Option{set: func(c *choices) { c.axis = axis }} }
+
+// Async makes the collective return at once, with the work under way in *work: see Work.
+func Async(work **Work) Option { return Option{set: func(c *choices) { c.work = work }} }
+
+// Plan makes the collective a plan, which Work.Start begins, any number of times.
+func Plan(work **Work) Option {
+	return Option{set: func(c *choices) { c.work, c.planned = work, true }}
+}
+
+// BytesPerPack is about how much a pack of a planned list has.
+func BytesPerPack(n int64) Option { return Option{set: func(c *choices) { c.bytesPerPack = n }} }
+
+// Implementation asks for one: taken, and of no consequence for the bits.
+func Implementation(implementation Communication) Option {
+	return Option{set: func(c *choices) { c.implementation = implementation }}
+}
+
+func chosen(options []Option) (all choices) {
+	for i := range options {
+		o := &options[i]
+		if o.set != nil {
+			o.set(&all)
+			all.rare = true
+		}
+		if o.tag != "" {
+			all.tag = o.tag
+		}
+		if o.timeout != 0 {
+			all.timeout = o.timeout
+		}
+	}
+	return all
+}
+
+// common is what the options say where they are none but the two common ones; without an allocation.
+func common(options []Option) (tag string, timeout int64, quick bool) {
+	for i := range options {
+		o := &options[i]
+		if o.set != nil {
+			return "", 0, false
+		}
+		if o.tag != "" {
+			tag = o.tag
+		}
+		if o.timeout != 0 {
+			timeout = int64(o.timeout)
+		}
+	}
+	return tag, timeout, true
+}
+
+// collective is one call of a collective: its options on C's side, and what they hold.
+type collective struct {
+	uses
+	replica *Replica
+	choices choices
+	native  cdist.Dist_collective_options // nil: none
+	tokens  []int64
+	user    operators
+}
+
+// begin readies a collective of r; end() it.
+func (c *collective) begin(r *Replica, options []Option) (replica int64) {
+	c.replica = r
+	replica = c.uses.replica(r)
+	if len(options) == 0 || c.err != nil {
+		return replica
+	}
+	c.choices = chosen(options)
+	native := cdist.NewDist_collective_options()
+	c.native = native
+	if c.choices.tag != "" {
+		native.SetTag(c.choices.tag)
+	}
+	native.SetTimeout_ns(int64(c.choices.timeout))
+	if !c.choices.rare {
+		return replica
+	}
+	if n := len(c.choices.weights); n > 0 && n != max(1, c.choices.contributions) || c.choices.contributions < 0 {
+		c.fail(newError(ErrInvalidArgument, "%d weights for %d contributions: give one for each",
+			n, c.choices.contributions))
+		return 0
+	}
+	native.SetNumerics(int32Of(int(c.choices.numerics)))
+	native.SetGroup(c.group(c.choices.group))
+	native.Set_weights(c.choices.weights, int64(len(c.choices.weights)))
+	native.SetContributions(int64(c.choices.contributions))
+	if c.choices.reduce != nil {
+		c.user.operator = c.choices.reduce
+		c.tokens = append(c.tokens, register(&c.user))
+		native.Set_reduce(c.tokens[0])
+	}
+	if c.choices.splits != nil {
+		splits := make([]int64, len(c.choices.splits))
+		for i, size := range c.choices.splits {
+			splits[i] = int64(size)
+		}
+		native.Set_splits(splits, int64(len(splits)))
+	}
+	native.SetAxis(int32Of(c.choices.axis))
+	native.SetPlanned(intOf(c.choices.planned))
+	native.SetBytes_per_pack(c.choices.bytesPerPack)
+	native.SetImplementation(int32Of(int(c.choices.implementation)))
+	if c.choices.work != nil {
+		native.Begin_work()
+	}
+	return replica
+}
+
+// finish gives the call's error, and its work to who wanted it.
+func (c *collective) finish(err error) error {
+	err = c.user.own(err)
+	if err == nil && c.choices.work != nil && c.replica != nil {
+		if native := c.native.Work(); native != 0 {
+			*c.choices.work = newWork(native, c)
+		}
+	}
+	return err
+}
+
+func (c *collective) end() {
+	if c.native != nil {
+		cdist.DeleteDist_collective_options(c.native)
+	}
+	for _, token := range c.tokens {
+		forget(token)
+	}
+	c.uses.end()
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// DatasetOptions say how batches are made of a source's elements; zero fields mean the default.
+type DatasetOptions struct {
+	// GlobalBatchSize is how many elements a batch has for all replicas together; 0: the source's elements are global
+	// batches already, and are split as they are.
+	GlobalBatchSize int64
+	DropRemainder   bool // leave out a last batch that is not full
+	Shuffle         bool // another order in every pass, drawn from Seed and the pass's number
+	Seed            uint64
+	Prefetch        int // batches made ahead; 0: one; < 0: none
+
+	ShardPolicy ShardPolicy // what of the source goes to which worker
+	NumWorkers  int         // that read this dataset together; 0: 1
+	WorkerIndex int         // which of them this one is
+	// WorkerBatches: GlobalBatchSize counts what one worker gets of a batch, and with ShardData whole batches are dealt
+	// out; false: every batch is cut up for all workers.
+	WorkerBatches bool
+	// ShardHint: the source wants to be sharded element by element, before batches are made; only the policy ShardHint
+	// does so, all else fails.
+	ShardHint  bool
+	Interleave int // files that are read in turn, an element each; 0 or 1: one file after another
+	// StaticShapes: 1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from
+	// DropRemainder.
+	StaticShapes         int
+	ReplicationMode      InputMode // PerReplica only of a function, on mirrored strategies
+	FetchToDevice        int       // 1, 0: yes, -1: no
+	PlaceDatasetOnDevice int       // 1: yes. No effect: the device is the host
+	// BatchSizes are the examples of the 1st, 2nd, ... piece, again from the first after the last; nil: batches are cut
+	// evenly.
+	BatchSizes []int64
+}
+
+// native gives the options to a creation; nil options too.
+func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) error {
+	native := cdist.NewDist_dataset_options()
+	defer cdist.DeleteDist_dataset_options(native)
+	if o != nil {
+		native.SetGlobal_batch_size(o.GlobalBatchSize)
+		native.SetDrop_remainder(intOf(o.DropRemainder))
+		native.SetShuffle(intOf(o.Shuffle))
+		native.SetSeed(o.Seed)
+		native.SetPrefetch(int32Of(o.Prefetch))
+		native.SetShard_policy(int32Of(int(o.ShardPolicy)))
+		native.SetNum_workers(int32Of(o.NumWorkers))
+		native.SetWorker_index(int32Of(o.WorkerIndex))
+		native.SetWorker_batches(intOf(o.WorkerBatches))
+		native.SetShard_hint(intOf(o.ShardHint))
+		native.SetInterleave(int32Of(o.Interleave))
+		native.SetStatic_shapes(int32Of(o.StaticShapes))
+		native.SetReplication_mode(int32Of(int(o.ReplicationMode)))
+		native.SetFetch_to_device(int32Of(o.FetchToDevice))
+		native.SetPlace_dataset_on_device(int32Of(o.PlaceDatasetOnDevice))
+		if o.BatchSizes != nil {
+			// NULL is "evenly"; an empty list is not.
+			native.Set_batch_sizes(append([]int64{}, o.BatchSizes...), int64(len(o.BatchSizes)))
+		}
+	}
+	return create(native)
+}
+
+// InputContext is for which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext).
+type InputContext struct {
+	NumInputPipelines int // one a worker, or one a replica
+	InputPipelineID   int
+	NumReplicasInSync int
+}
+
+// PerReplicaBatchSize is what one replica gets of a global batch.
+func (c InputContext) PerReplicaBatchSize(globalBatchSize int64) (size int64, err error) {
+	native := cdist.NewDist_input_context()
+	defer cdist.DeleteDist_input_context(native)
+	native.SetNum_input_pipelines(int32Of(c.NumInputPipelines))
+	native.SetInput_pipeline_id(int32Of(c.InputPipelineID))
+	native.SetNum_replicas_in_sync(int32Of(c.NumReplicasInSync))
+	err = fromNative(cdist.Dist_input_context_per_replica_batch_size(native, globalBatchSize, &size))
+	return size, err
+}
+
+// BatchSizesForWorker are the n sizes of the pieces that one of several workers cuts its batches to; n is
+// numWorkers * numReplicasPerWorker.
+func BatchSizesForWorker(globalBatchSize int64, numWorkers, numReplicasPerWorker, worker, n int) ([]int64, error) {
+	if n < 0 {
+		return nil, newError(ErrInvalidArgument, "%d sizes are wanted: give numWorkers * numReplicasPerWorker", n)
+	}
+	sizes := make([]int64, n, n+1)
+	err := cdist.Dist_batch_sizes_for_worker(globalBatchSize, int32Of(numWorkers), int32Of(numReplicasPerWorker),
+		int32Of(worker), sizes[:n:n+1], int64(n))
+	if err != nil {
+		return nil, fromNative(err)
+	}
+	return sizes, nil
+}

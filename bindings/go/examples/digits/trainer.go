@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+
+	"libdist.example/dist"
+)
+
+const learningRate = float32(0.1)
+
+// trainer: one step is one run, in which every replica computes gradients on its part of the batch, all-reduces them
+// with its peers, and changes its own copy of the variables alike.
+//
+// With ordered sums a replica's part is rows, whose gradients it adds up itself: the bits depend on how many rows that
+// are, so on the number of replicas. With reproducible ones its part is whole micro-batches, and it brings the gradients
+// of each as a contribution of their own to the one sum, which is exact: the bits depend on the micro-batches alone.
+type trainer struct {
+	strategy *dist.Strategy
+	model    *model
+	numerics dist.Numerics
+	replicas []replica // each one's own
+	rows     int       // of the global batch under way
+}
+
+type replica struct {
+	net       *network
+	gradients [][]dist.Array // of each micro-batch of its part, as tensors; [0] becomes the sum over all
+}
+
+func newTrainer(s *dist.Strategy, t *table, o options) (*trainer, error) {
+	m, err := newModel(s, t.features, t.classes, o.seed)
+	if err != nil {
+		return nil, err
+	}
+	trainer := &trainer{strategy: s, model: m, replicas: make([]replica, s.NumReplicas())}
+	parts, n := 1, s.NumReplicas()
+	if o.reproducible {
+		trainer.numerics = dist.Reproducible
+		parts = (batchRows/microBatchRows + n - 1) / n
+	}
+	for id := range trainer.replicas {
+		own := &trainer.replicas[id]
+		own.net = newNetwork(m, max(microBatchRows, (batchRows+n-1)/n))
+		for range parts {
+			var gradients []dist.Array
+			for t := range names {
+				gradients = append(gradients, dist.Of(make([]float32, m.count(t)), m.shape(t)...))
+			}
+			own.gradients = append(own.gradients, gradients)
+		}
+	}
+	return trainer, nil
+}
+
+// pass runs fn on every batch of a dataset, and adds the rows up that came out right.
+func (t *trainer) pass(ctx context.Context, dataset *dist.Dataset, fn dist.ValuesFunc) (right int64, err error) {
+	for batch, err := range dataset.Batches() {
+		if err != nil {
+			return 0, err
+		}
+		if t.rows, err = countRows(batch); err != nil {
+			return 0, err
+		}
+		scores, err := t.strategy.RunValues(ctx, fn, batch, nil)
+		if err != nil {
+			return 0, err
+		}
+		sum, err := t.strategy.Reduce(dist.Sum, scores)
+		scores.Close()
+		if err != nil {
+			return 0, err
+		}
+		n, err := dist.ReadScalar[int64](sum)
+		sum.Close()
+		if err != nil {
+			return 0, err
+		}
+		right += n
+	}
+	return right, nil
+}
+
+// countRows is how many rows a batch has over all replicas: by its labels, one tensor or a component a replica.
+func countRows(b *dist.Value) (rows int, err error) {
+	labels := b.Item(1)
+	count := func(v *dist.Value) error {
+		tensor, err := dist.View[int32](v)
+		for _, label := range tensor.Data {
+			if label != noLabel {
+				rows++
+			}
+		}
+		return err
+	}
+	if labels.Len() == 0 {
+		return rows, count(labels)
+	}
+	for _, component := range labels.Items() {
+		if err := count(component); err != nil {
+			return 0, err
+		}
+	}
+	return rows, nil
+}
+
+// parts are a replica's micro-batches: of rows, one of whatever size. A replica that got nothing has an empty one. They
+// are views of what it was given.
+func parts(args *dist.Value) ([]batch, error) {
+	features, err := dist.View[float32](args.Item(0))
+	if err != nil {
+		return nil, err
+	}
+	labels, err := dist.View[int32](args.Item(1))
+	if err != nil {
+		return nil, err
+	}
+	columns := features.Shape[len(features.Shape)-1]
+	if len(features.Shape) == 2 || features.Shape[0] == 0 {
+		rows := features.Shape[0]
+		return []batch{{rows, features.Data, labels.Data}}, nil
+	}
+	micro := make([]batch, features.Shape[0])
+	for j := range micro {
+		own := labels.Data[j*microBatchRows:][:microBatchRows]
+		rows := microBatchRows
+		for rows > 0 && own[rows-1] == noLabel {
+			rows--
+		}
+		micro[j] = batch{rows, features.Data[j*microBatchRows*columns:][:rows*columns], own[:rows]}
+	}
+	return micro, nil
+}
+
+// trainReplica is the replica function of a step.
+func (t *trainer) trainReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
+	own := &t.replicas[r.ID()]
+	micro, err := parts(args)
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := t.model.copies(r.ID())
+	if err != nil {
+		return nil, err
+	}
+	var right int64
+	var contributions []dist.Array // the lists of all micro-batches, one after another
+	for j, b := range micro {
+		if err := own.net.forward(r, parameters, b); err != nil {
+			return nil, err
+		}
+		right += own.net.correct(b)
+		gradients := dataOf(own.gradients[j])
+		if err := own.net.backward(r, parameters, b, 1/float32(t.rows), gradients); err != nil {
+			return nil, err
+		}
+		contributions = append(contributions, own.gradients[j]...)
+	}
+
+	// The sum over every micro-batch of every replica, in place of this replica's first one.
+	err = r.AllReduce(dist.Sum, contributions, own.gradients[0], dist.Tag("gradients"),
+		dist.WithNumerics(t.numerics), dist.Contributions(len(micro)))
+	if err != nil {
+		return nil, err
+	}
+	for i, gradient := range dataOf(own.gradients[0]) {
+		for k := range gradient {
+			parameters[i][k] -= float32(learningRate * gradient[k])
+		}
+	}
+	return dist.NewScalar(r.Strategy(), right)
+}
+
+// testReplica is the replica function of a test.
+func (t *trainer) testReplica(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
+	net := t.replicas[r.ID()].net
+	micro, err := parts(args)
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := t.model.copies(r.ID())
+	if err != nil {
+		return nil, err
+	}
+	if err := net.forward(r, parameters, micro[0]); err != nil {
+		return nil, err
+	}
+	return dist.NewScalar(r.Strategy(), net.correct(micro[0]))
+}
+
+// dataOf are the elements of tensors of float32.
+func dataOf(tensors []dist.Array) [][]float32 {
+	all := make([][]float32, len(tensors))
+	for i, tensor := range tensors {
+		all[i] = tensor.(dist.Tensor[float32]).Data
+	}
+	return all
+}

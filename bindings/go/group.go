@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// Group is some replicas of a strategy, which meet without the others: InGroup. Groups may overlap.
+type Group struct {
+	object
+	strategy *Strategy
+}
+
+// NewGroup makes a group of ascending ids; a replica's rank in it is its position. Not while a run is under way.
+func (s *Strategy) NewGroup(replicaIDs ...int) (*Group, error) {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return nil, u.err
+	}
+	ids := make([]int32, len(replicaIDs))
+	for i, id := range replicaIDs {
+		ids[i] = int32(int32Of(id))
+	}
+	var out int64
+	if err := cdist.Dist_group_create(native, ids, int64(len(ids)), &out); err != nil {
+		return nil, fromNative(err)
+	}
+	group := &Group{strategy: s}
+	group.open(out, func(native int64) { _ = cdist.Dist_group_destroy(native) }, s)
+	return group, nil
+}
+
+func (u *uses) group(g *Group) int64 {
+	if g == nil {
+		return 0
+	}
+	return u.take(&g.object, "group")
+}
+
+// Close ends a group. It fails with ErrFailedPrecondition while a run is under way, or while work of the group is left.
+func (g *Group) Close() error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	if g.users > 0 {
+		return newError(ErrFailedPrecondition, "the group is in use: close it after the run")
+	}
+	if err := cdist.Dist_group_destroy(g.native); err != nil {
+		return fromNative(err)
+	}
+	g.closed = true
+	g.cleanup.Stop()
+	return nil
+}
+
+// Size is how many replicas the group has; 0 for nil and for a closed one.
+func (g *Group) Size() int {
+	var u uses
+	defer u.end()
+	return cdist.Dist_group_size(u.group(g))
+}
+
+// Rank is the rank of a replica in the group; -1 where it is no member.
+func (g *Group) Rank(replicaID int) int {
+	var u uses
+	defer u.end()
+	return cdist.Dist_group_rank(u.group(g), int32Of(replicaID))
+}

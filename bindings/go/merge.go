@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// MergeFunc runs once for all replicas, in cross-replica context, while they wait. args is what the replicas gave, merged;
+// it ends with the call. The result is taken over.
+type MergeFunc = func(s *Strategy, args *Value) (*Value, error)
+
+type mergeCall struct {
+	*failures // of all replicas of the run
+	strategy  *Strategy
+	fn        MergeFunc
+}
+
+// Merge is called by libdist for MergeCall, on replica 0's thread.
+func (callbacks) Merge(token, _, args int64) int64 {
+	c := registered[*mergeCall](token)
+	return c.makes(func() (*Value, error) {
+		given := lend(args)
+		defer given.Close()
+		return c.fn(c.strategy, given)
+	})
+}
+
+// MergeCall lets all replicas meet, and fn run once for all of them: replica 0's. args is a list or tuple, or nil. Every
+// replica gets its component of the result. An error of fn's comes back on every replica.
+func (r *Replica) MergeCall(fn MergeFunc, args *Value, options ...Option) (*Value, error) {
+	var c collective
+	defer c.end()
+	replica, handle := c.begin(r, options), c.value(args)
+	if c.err != nil {
+		return nil, c.err
+	}
+	token := registerIf(fn != nil, &mergeCall{r.given(), r.Strategy(), fn})
+	defer forget(token)
+	var out int64
+	err := r.sharedError(cdist.Dist_merge_call(replica, token, handle, c.native, &out))
+	return adopt(out, err)
+}

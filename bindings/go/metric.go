@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// Metric is a number that is gathered over the updates of all replicas, step after step.
+type Metric struct {
+	object
+}
+
+var metricNames = map[MetricKind]string{MetricSum: "sum", MetricMean: "mean", MetricAccuracy: "accuracy"}
+
+// NewMetric makes a metric without any update. "": it is named as its kind.
+func (s *Strategy) NewMetric(kind MetricKind, name string) (*Metric, error) {
+	var u uses
+	defer u.end()
+	strategy := u.strategy(s)
+	if u.err != nil {
+		return nil, u.err
+	}
+	if name == "" {
+		name = metricNames[kind]
+	}
+	var out int64
+	if err := cdist.Dist_metric_create(strategy, int32Of(int(kind)), name, &out); err != nil {
+		return nil, fromNative(err)
+	}
+	m := &Metric{}
+	m.open(out, cdist.Dist_metric_destroy, nil)
+	return m, nil
+}
+
+func (u *uses) metric(m *Metric) int64 {
+	if m == nil {
+		return 0
+	}
+	return u.take(&m.object, "metric")
+}
+
+// Close ends a metric; not while a run uses it.
+func (m *Metric) Close() {
+	if m != nil {
+		m.close()
+	}
+}
+
+// Kind is what the metric computes; 0 for nil.
+func (m *Metric) Kind() MetricKind {
+	var u uses
+	defer u.end()
+	return MetricKind(cdist.Dist_metric_kind(u.metric(m)))
+}
+
+// Name is the metric's name; "" for nil.
+func (m *Metric) Name() string {
+	var u uses
+	defer u.end()
+	return cdist.Dist_metric_name(u.metric(m))
+}
+
+// Variable holds the metric's state, for checkpoints. It is the metric's.
+func (m *Metric) Variable() *Variable {
+	var u uses
+	defer u.end()
+	return borrowVariable(cdist.Dist_metric_variable(u.metric(m)), m)
+}
+
+// MetricResult is the metric over all updates of all replicas since it was made or reset; 0 for a mean without weight.
+func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
+	var u uses
+	defer u.end()
+	strategy, metric := u.strategy(s), u.metric(m)
+	if u.err != nil {
+		return 0, u.err
+	}
+	err = fromNative(cdist.Dist_metric_result(strategy, metric, &result))
+	return result, err
+}
+
+// MetricReset forgets all updates of all replicas.
+func (s *Strategy) MetricReset(m *Metric) error {
+	var u uses
+	defer u.end()
+	strategy, metric := u.strategy(s), u.metric(m)
+	if u.err != nil {
+		return u.err
+	}
+	return fromNative(cdist.Dist_metric_reset(strategy, metric))
+}
+
+// MetricUpdate adds a batch to this replica's copy of a metric; it waits for nobody. labels are nil but for
+// MetricAccuracy, and weights may be nil.
+func (r *Replica) MetricUpdate(m *Metric, values, labels, weights Array) error {
+	var u uses
+	defer u.end()
+	replica, metric := u.replica(r), u.metric(m)
+	numbers, labelNumbers, weightNumbers := u.tensor(values), u.tensor(labels), u.tensor(weights)
+	if u.err != nil {
+		return u.err
+	}
+	return fromNative(cdist.Dist_metric_update(replica, metric, numbers, labelNumbers, weightNumbers))
+}
+
+// AverageLoss writes a replica's share of the loss to out: the weighted sum of perExample / globalBatchSize. Where that
+// is 0, it is the number of examples times R. weights may be nil; with a globalBatchSize so may r, and then it may be
+// called anywhere.
+func AverageLoss(r *Replica, perExample, weights Array, globalBatchSize int64, out Array) error {
+	var u uses
+	defer u.end()
+	var replica int64
+	if r != nil {
+		replica = u.replica(r)
+	}
+	loss, weightNumbers, to := u.tensor(perExample), u.tensor(weights), u.tensor(out)
+	if u.err != nil {
+		return u.err
+	}
+	return fromNative(cdist.Dist_average_loss(replica, loss, weightNumbers, globalBatchSize, to))
+}
+
+// ScaleRegularizationLoss writes a replica's share of a loss that every replica has whole to out: its sum / R. nil is
+// what GetReplica gives in the cross-replica context, and is refused.
+func ScaleRegularizationLoss(r *Replica, loss, out Array) error {
+	var u uses
+	defer u.end()
+	var replica int64
+	if r != nil {
+		replica = u.replica(r)
+	}
+	numbers, to := u.tensor(loss), u.tensor(out)
+	if u.err != nil {
+		return u.err
+	}
+	return fromNative(cdist.Dist_scale_regularization_loss(replica, numbers, to))
+}

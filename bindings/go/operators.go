@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// operators are functions of the program's own that compute for a collective, on several threads at once. C gives them
+// no way to fail: the first panic is kept, and becomes the error of the call.
+type operators struct {
+	operator ReduceOperator
+	apply    ApplyFunc
+
+	mu     sync.Mutex
+	failed error
+}
+
+func (o *operators) call(fn func()) {
+	err := onNative(-1, func() error {
+		fn()
+		return nil
+	})
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.failed == nil {
+			o.failed = err
+		}
+	}
+}
+
+// own is the operator's panic, else what libdist says.
+func (o *operators) own(err error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed != nil {
+		return o.failed
+	}
+	return fromNative(err)
+}
+
+// Reduce is called by libdist for ReduceUser.
+func (callbacks) Reduce(token, acc, in, count int64, dtype int) {
+	user := registered[interface{ self() *operators }](token).self()
+	bytes := count * int64(DType(dtype).Size())
+	user.call(func() {
+		shape := []int{int(count)}
+		user.operator(RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(acc, bytes)},
+			RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(in, bytes)})
+	})
+}
+
+func (o *operators) self() *operators { return o }
+
+// Block is a piece of one tensor for an ApplyFunc: its elements First .. First + Count - 1.
+type Block struct {
+	Tensor    int // index in the list
+	First     int64
+	Count     int64
+	DType     DType
+	Gradient  RawTensor   // reduced, and scaled by the clip; Count elements
+	Parameter RawTensor   // to be changed in place; Count elements
+	States    []RawTensor // to be changed in place; Count elements each
+}
+
+// ApplyFunc changes a parameter by its gradient. It is called on several pieces at the same time, and must not call
+// libdist. A panic in it is the error of ReduceApply.
+type ApplyFunc = func(block Block)
+
+// Apply is called by libdist for the function of ApplyOptions.
+func (callbacks) Apply(token, tensor, first, count int64, dtype int, gradient, parameter int64, numStates int,
+	states int64) {
+	user := registered[interface{ self() *operators }](token).self()
+	raw := func(address int64) RawTensor {
+		return RawTensor{DType: DType(dtype), Shape: []int{int(count)},
+			Data: memoryAt(address, count*int64(DType(dtype).Size()))}
+	}
+	user.call(func() {
+		block := Block{Tensor: int(tensor), First: first, Count: count, DType: DType(dtype),
+			Gradient: raw(gradient), Parameter: raw(parameter)}
+		if numStates > 0 {
+			for _, address := range unsafe.Slice((*int64)(pointer(states)), numStates) {
+				block.States = append(block.States, raw(address))
+			}
+		}
+		user.apply(block)
+	})
+}

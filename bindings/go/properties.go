@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"time"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// Properties says what a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended).
+type Properties struct {
+	Kind                Kind
+	NumReplicas         int
+	NumParameterDevices int
+	NumWorkers          int  // processes: 1
+	InMultiWorkerMode   bool // more than one process
+	RequireStaticShapes bool // false: batches and gathered values may differ in size
+	UseMergeCall        bool // replicas may call MergeCall
+	BetweenGraph        bool // variables are kept away from the replicas: central storage
+	ShouldInit          bool // this process initializes variables
+	ShouldCheckpoint    bool // this process writes checkpoints
+	ShouldSaveSummary   bool // this process writes summaries
+	GlobalBatchSize     bool // a batch is for all replicas together, and is divided
+}
+
+// Query says what the strategy is.
+func (s *Strategy) Query() (Properties, error) {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return Properties{}, u.err
+	}
+	p := cdist.NewDist_strategy_properties()
+	defer cdist.DeleteDist_strategy_properties(p)
+	if err := cdist.Dist_strategy_query(native, p); err != nil {
+		return Properties{}, fromNative(err)
+	}
+	return Properties{
+		Kind:                Kind(p.GetKind()),
+		NumReplicas:         p.GetNum_replicas(),
+		NumParameterDevices: p.GetNum_parameter_devices(),
+		NumWorkers:          p.GetNum_workers(),
+		InMultiWorkerMode:   p.GetIn_multi_worker_mode() != 0,
+		RequireStaticShapes: p.GetRequire_static_shapes() != 0,
+		UseMergeCall:        p.GetUse_merge_call() != 0,
+		BetweenGraph:        p.GetBetween_graph() != 0,
+		ShouldInit:          p.GetShould_init() != 0,
+		ShouldCheckpoint:    p.GetShould_checkpoint() != 0,
+		ShouldSaveSummary:   p.GetShould_save_summary() != 0,
+		GlobalBatchSize:     p.GetGlobal_batch_size() != 0,
+	}, nil
+}
+
+// ClusterResolver describes the cluster that a strategy of several processes is part of.
+type ClusterResolver struct {
+	native   int64
+	strategy *Strategy
+}
+
+// ClusterResolver is nil where the strategy is of one process.
+func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
+	var u uses
+	defer u.end()
+	native := u.strategy(s)
+	if u.err != nil {
+		return nil, u.err
+	}
+	var resolver int64
+	if err := cdist.Dist_strategy_cluster_resolver(native, &resolver); err != nil || resolver == 0 {
+		return nil, fromNative(err)
+	}
+	return &ClusterResolver{resolver, s}, nil
+}
+
+// CommunicationOptions say how a program asks its collectives to be done (TensorFlow: CommunicationOptions).
+type CommunicationOptions struct {
+	Implementation Communication
+	BytesPerPack   int64         // a planned list is cut into packs of about this size; 0: not given
+	Timeout        time.Duration // longest wait for a peer; < 0: no limit; 0: not given, unless HasTimeout says so
+	HasTimeout     bool          // Timeout is given even where it is 0, which is no limit too
+}
+
+// native is nil for nil; the caller deletes it.
+func (o *CommunicationOptions) native() cdist.Dist_communication_options {
+	if o == nil {
+		return nil
+	}
+	native := cdist.NewDist_communication_options()
+	native.SetImplementation(int32Of(int(o.Implementation)))
+	native.SetBytes_per_pack(o.BytesPerPack)
+	native.SetTimeout_ns(int64(o.Timeout))
+	native.SetHas_timeout(intOf(o.HasTimeout))
+	return native
+}
+
+// Merge is o overridden by what over gives; over may be nil: a checked copy of o.
+func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*CommunicationOptions, error) {
+	base, top := o.native(), over.native()
+	for _, native := range []cdist.Dist_communication_options{base, top} {
+		if native != nil {
+			defer cdist.DeleteDist_communication_options(native)
+		}
+	}
+	out := cdist.NewDist_communication_options()
+	defer cdist.DeleteDist_communication_options(out)
+	if err := cdist.Dist_communication_options_merge(base, top, out); err != nil {
+		return nil, fromNative(err)
+	}
+	return &CommunicationOptions{
+		Implementation: Communication(out.GetImplementation()),
+		BytesPerPack:   out.GetBytes_per_pack(),
+		Timeout:        time.Duration(out.GetTimeout_ns()),
+		HasTimeout:     out.GetHas_timeout() != 0,
+	}, nil
+}
+
+// Describe writes the options as TensorFlow prints them.
+func (o *CommunicationOptions) Describe() (string, error) {
+	native := o.native()
+	if native != nil {
+		defer cdist.DeleteDist_communication_options(native)
+	}
+	return textOf(func(room []byte) error {
+		return cdist.Dist_communication_options_describe(native, room, int64(len(room)))
+	})
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// Destination is where a reduction's result is wanted: exactly one field is set.
+type Destination struct {
+	Variable *Variable // where this variable's copies are
+	Value    *Value    // where this value's components are; a tensor is in one place
+	Device   string    // a device by name: "CPU:1", or longer; "replica:1": that of replica 1
+}
+
+// places are destinations on C's side.
+type places struct{ cdist.Destinations }
+
+// Get is nil for no destinations.
+func (p places) Get() cdist.Dist_destination {
+	if p.Destinations == nil {
+		return nil
+	}
+	return p.Destinations.Get()
+}
+
+func (p places) end() {
+	if p.Destinations != nil {
+		cdist.DeleteDestinations(p.Destinations)
+	}
+}
+
+// destination is one; nil: on every replica.
+func (u *uses) destination(to *Destination) places {
+	if to == nil {
+		return places{}
+	}
+	return u.destinations([]Destination{*to}, 1)
+}
+
+// destinations are one for each of n values; nil: on every replica.
+func (u *uses) destinations(to []Destination, n int) places {
+	if to == nil {
+		return places{}
+	}
+	if len(to) != n {
+		u.fail(newError(ErrInvalidArgument, "%d destinations for %d values: give one for each", len(to), n))
+	}
+	all := cdist.NewDestinations()
+	for _, one := range to {
+		all.Add(u.variable(one.Variable), u.value(one.Value), one.Device)
+	}
+	return places{all}
+}
+
+// own is the error of a call that functions of the program's may have failed: Options.Functions or Options.CrossDevice.
+func (s *Strategy) own(err error) error {
+	if s != nil && s.functions != nil {
+		err = s.functions.own(err)
+	}
+	if s != nil && s.crossDevice != nil {
+		err = s.crossDevice.own(err)
+	}
+	return fromNative(err)
+}
+
+func adoptAll(handles []int64, err error) ([]*Value, error) {
+	if err != nil {
+		return nil, err
+	}
+	values := make([]*Value, len(handles))
+	for i, native := range handles {
+		values[i] = ownValue(native)
+	}
+	return values, nil
+}
+
+// Reduce reduces a per-replica value to one tensor (of a nest: each leaf, without axes). op is Sum or Mean. With axes,
+// each component is folded over them first.
+func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
+	var u uses
+	defer u.end()
+	strategy, value := u.strategy(s), u.value(v)
+	if u.err != nil {
+		return nil, u.err
+	}
+	var numbers []int32
+	for _, axis := range axes {
+		numbers = append(numbers, int32(int32Of(axis)))
+	}
+	var out int64
+	err := s.own(cdist.Dist_reduce(strategy, int32Of(int(op)), value, numbers, int64(len(numbers)), &out))
+	return adopt(out, err)
+}
+
+// ReduceTo reduces a per-replica value to where it is wanted (of a nest: each leaf); nil: on every replica.
+func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination) (*Value, error) {
+	var u uses
+	defer u.end()
+	strategy, value, places := u.strategy(s), u.value(v), u.destination(to)
+	defer places.end()
+	if u.err != nil {
+		return nil, u.err
+	}
+	var out int64
+	err := s.own(cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), &out))
+	return adopt(out, err)
+}
+
+// BatchReduceTo is ReduceTo of many values in one pass: result k is that of values[k] at to[k]; nil: on every replica.
+func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination) ([]*Value, error) {
+	var u uses
+	defer u.end()
+	strategy, handles, places := u.strategy(s), u.values(values), u.destinations(to, len(values))
+	defer places.end()
+	if u.err != nil {
+		return nil, u.err
+	}
+	out := make([]int64, len(values)+1) // not empty: C takes no NULL
+	err := s.own(cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), out))
+	return adoptAll(out[:len(values)], err)
+}
+
+// BroadcastTo is one value where it is wanted: mirrored where that is on every replica, else as it is.
+func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
+	var u uses
+	defer u.end()
+	strategy, value, places := u.strategy(s), u.value(v), u.destination(to)
+	defer places.end()
+	if u.err != nil {
+		return nil, u.err
+	}
+	var out int64
+	err := s.own(cdist.Dist_broadcast_to(strategy, value, places.Get(), &out))
+	return adopt(out, err)
+}
+
+// Gather joins the components of a per-replica value along an axis (of a nest: each leaf) to one tensor.
+func (s *Strategy) Gather(v *Value, axis int) (*Value, error) {
+	var u uses
+	defer u.end()
+	strategy, value := u.strategy(s), u.value(v)
+	if u.err != nil {
+		return nil, u.err
+	}
+	var out int64
+	err := s.own(cdist.Dist_gather(strategy, value, int32Of(axis), &out))
+	return adopt(out, err)
+}
+
+// DestinationDevice is the name, in full, of the device that a destination is on.
+func (s *Strategy) DestinationDevice(to *Destination) (string, error) {
+	var u uses
+	defer u.end()
+	strategy, places := u.strategy(s), u.destination(to)
+	defer places.end()
+	if u.err != nil {
+		return "", u.err
+	}
+	return textOf(func(room []byte) error {
+		return cdist.Dist_destination_device(strategy, places.Get(), room, int64(len(room)))
+	})
+}

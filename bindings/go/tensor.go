@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"unsafe"
+)
+
+// Tensor is a view of a slice: dimensions of Shape[i] elements, Strides[i] elements apart.
+type Tensor[T Element] struct {
+	Data    []T
+	Shape   []int // nil: one dimension, all of Data; []int{} (Scalar): none, one element
+	Strides []int // nil: row-major without gaps; none is negative
+
+	owner any // of memory that is libdist's
+}
+
+// Of is the tensor of a slice: with these dimensions, or with one where there are none.
+func Of[T Element](data []T, shape ...int) Tensor[T] { return Tensor[T]{Data: data, Shape: shape} }
+
+// Scalar is a tensor of no dimensions; what is written to it is in Data[0].
+func Scalar[T Element](value T) Tensor[T] { return Tensor[T]{Data: []T{value}, Shape: []int{}} }
+
+// Len is how many elements the tensor has.
+func (t Tensor[T]) Len() int {
+	if t.Shape == nil {
+		return len(t.Data)
+	}
+	n := 1
+	for _, size := range t.Shape {
+		n *= size
+	}
+	return n
+}
+
+// Array is a tensor of any element type: a Tensor[T], or a RawTensor.
+type Array interface {
+	// Raw is the tensor by its bytes, without a copy.
+	Raw() RawTensor
+}
+
+// RawTensor is a tensor whose element type is known when the program runs.
+type RawTensor struct {
+	DType   DType
+	Shape   []int  // []int{}: no dimensions, one element; never nil in what libdist gives
+	Strides []int  // in elements; nil: row-major without gaps
+	Data    []byte // the elements, in the machine's byte order
+
+	owner any
+}
+
+// Raw is t itself.
+func (t RawTensor) Raw() RawTensor { return t }
+
+// Raw is the tensor by its bytes, without a copy.
+func (t Tensor[T]) Raw() RawTensor {
+	raw := RawTensor{DType: DTypeOf[T](), Shape: t.Shape, Strides: t.Strides, Data: bytesOf(t.Data), owner: t.owner}
+	if raw.Shape == nil {
+		raw.Shape = []int{len(t.Data)}
+	}
+	return raw
+}
+
+// As is a tensor of any type as one of T, without a copy; ErrInvalidArgument where its elements are others.
+func As[T Element](a Array) (Tensor[T], error) {
+	if a == nil {
+		return Tensor[T]{}, newError(ErrInvalidArgument, "the tensor is nil")
+	}
+	raw := a.Raw()
+	if err := raw.check(); err != nil {
+		return Tensor[T]{}, err
+	}
+	if want := DTypeOf[T](); raw.DType != want {
+		return Tensor[T]{}, newError(ErrInvalidArgument, "the tensor has elements of %v, not %v", raw.DType, want)
+	}
+	return Tensor[T]{Data: slice[T](raw.Data), Shape: raw.Shape, Strides: raw.Strides, owner: raw.owner}, nil
+}
+
+// bytesOf is the slice's memory.
+func bytesOf[T Element](data []T) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), uintptr(len(data))*unsafe.Sizeof(data[0]))
+}
+
+// slice is bytesOf, back.
+func slice[T Element](data []byte) []T {
+	if len(data) == 0 {
+		return nil
+	}
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), uintptr(len(data))/unsafe.Sizeof(zero))
+}
+
+// extent is how many elements lie between the first one and the end of the last; < 0 where a size is negative, which is
+// libdist's to refuse.
+func (t RawTensor) extent() (elements int64, err error) {
+	const most = int64(1) << 50 // stays an int64 when multiplied by a size of an element
+	last, count := int64(0), int64(1)
+	for d := len(t.Shape) - 1; d >= 0; d-- {
+		size, stride := int64(t.Shape[d]), count
+		if t.Strides != nil {
+			stride = int64(t.Strides[d])
+		}
+		if size < 0 {
+			return -1, nil
+		}
+		if stride < 0 {
+			return 0, newError(ErrInvalidArgument, "the tensor has a negative stride: lay it out forwards")
+		}
+		if size > most || stride > most || size > 0 && count > most/size || size > 1 && stride > most/(size-1) {
+			return 0, newError(ErrInvalidArgument, "the tensor's shape %v is larger than any memory", t.Shape)
+		}
+		count *= size
+		if last += (size - 1) * stride; last > most {
+			return 0, newError(ErrInvalidArgument, "the tensor's shape %v is larger than any memory", t.Shape)
+		}
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	return last + 1, nil
+}
+
+// check refuses a tensor whose shape leads out of its slice, or whose elements do not begin where such may.
+func (t RawTensor) check() error {
+	if size := t.DType.Size(); size > 0 && len(t.Data) > 0 && uintptr(unsafe.Pointer(&t.Data[0]))%uintptr(size) != 0 &&
+		t.DType != Complex64 {
+		return newError(ErrInvalidArgument, "the tensor's bytes begin at an address that no %v has", t.DType)
+	}
+	if len(t.Shape) > MaxNDim {
+		return newError(ErrInvalidArgument, "the tensor has %d dimensions: at most %d", len(t.Shape), MaxNDim)
+	}
+	if t.Strides != nil && len(t.Strides) != len(t.Shape) {
+		return newError(ErrInvalidArgument, "the tensor has %d strides for %d dimensions", len(t.Strides), len(t.Shape))
+	}
+	elements, err := t.extent()
+	if err != nil {
+		return err
+	}
+	if size := int64(t.DType.Size()); size > 0 && elements > int64(len(t.Data))/size {
+		return newError(ErrInvalidArgument, "the tensor's shape %v needs %d elements, its slice has %d",
+			t.Shape, elements, int64(len(t.Data))/size)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.util.List;
+import org.libdist.Aggregation;
+import org.libdist.CollectiveOptions;
+import org.libdist.Destination;
+import org.libdist.ReduceOp;
+import org.libdist.Strategy;
+import org.libdist.Tensors;
+import org.libdist.Value;
+import org.libdist.Variable;
+import org.libdist.VariableOptions;
+
+/**
+ * The program by which tf.distribute documents batch_reduce_to: every replica brings 1, and a merge function,
+ * which runs once for all, adds them up and assigns the sum to the variable. `BatchReduceTo [REPLICAS]` (2)
+ * prints its copies.
+ */
+public final class BatchReduceTo {
+    public static void main(String[] args) {
+        try (Strategy strategy = new Strategy(args.length > 0 ? Integer.parseInt(args[0]) : 2)) {
+            Variable v = Variable.create(strategy, Tensors.scalar(0f),
+                    VariableOptions.DEFAULT.name("v").aggregation(Aggregation.SUM));
+            strategy.run(replica -> {
+                Value one = Value.createTensor(strategy, Tensors.scalar(1f));
+                replica.mergeCall((outer, merged) -> {
+                    List<Value> sums = outer.batchReduceTo(
+                            ReduceOp.SUM, List.of(merged.item(0)), List.of(Destination.of(v)));
+                    outer.update(v,
+                            (copy, values) -> copy.floats().put(0, values.item(0).tensor().floats().get(0)),
+                            Value.createTuple(outer, sums.get(0)));
+                    return null;
+                }, Value.createTuple(strategy, one), CollectiveOptions.NONE);
+            });
+            for (int copy = 0; copy < v.numCopies(); copy++) {
+                System.out.println(v.copyName(copy) + " " + v.component(copy).item());
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.libdist.CollectiveOptions;
+import org.libdist.DType;
+import org.libdist.Plan;
+import org.libdist.ReduceOp;
+import org.libdist.Strategy;
+import org.libdist.Tensor;
+import org.libdist.Tensors;
+import org.libdist.Work;
+
+/** Computes while sums are under way: by futures, and by a plan that is made once and done in every step. */
+public final class Overlap {
+    private static final int STEPS = 3;
+
+    public static void main(String[] args) {
+        try (Strategy strategy = new Strategy(2)) {
+            // Each collective is a CompletableFuture; stages run on the replica's own thread.
+            strategy.run(replica -> {
+                Tensor loss = Tensors.copyOf(new float[] {replica.id() + 1});
+                Tensor gradient = Tensors.copyOf(new float[] {1, 2, 3});
+                Work first = replica.async().allReduce(
+                        ReduceOp.MEAN, List.of(loss), CollectiveOptions.tag("loss"));
+                Work second = replica.async().allReduce(
+                        ReduceOp.SUM, List.of(gradient), CollectiveOptions.tag("sum"));
+                first.thenRun(() -> {
+                    if (replica.id() == 0) {
+                        System.out.println("mean loss " + loss.item());
+                    }
+                });
+                second.join();
+            });
+
+            // A plan: a list in packs of about 4 KiB, each of which begins as soon as all replicas have its
+            // tensors.
+            strategy.run(replica -> {
+                List<Tensor> gradients = new ArrayList<>();
+                IntStream.range(0, 8).forEach(i -> gradients.add(Tensor.zeros(DType.F32, 256)));
+                CollectiveOptions packs = CollectiveOptions.tag("gradients").bytesPerPack(4096);
+                try (Plan plan = replica.planned().allReduce(ReduceOp.SUM, gradients, packs)) {
+                    for (int step = 1; step <= STEPS; step++) {
+                        for (int t = gradients.size() - 1; t >= 0;
+                                t--) { // as backpropagation does: the last first
+                            gradients.get(t).floats().put(0, step * t);
+                            plan.ready(t);
+                        }
+                        plan.await();
+                    }
+                }
+                if (replica.id() == 0) {
+                    System.out.println("last gradient " + gradients.get(7).floats().get(0));
+                }
+            });
+        }
+    }
+}

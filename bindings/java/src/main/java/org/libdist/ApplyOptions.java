@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.libdist.internal.DistModuleConstants;
+import org.libdist.internal.dist_apply_options;
+
+/**
+ * How {@link Replica#reduceApply} uses a reduced gradient. Immutable: each method gives another set of
+ * options.
+ */
+public final class ApplyOptions {
+    private final double learningRate;
+    private final double momentum;
+    private final double clipNorm;
+    private final List<List<Tensor>> states;
+    private final ApplyFunction function; // null: SGD
+
+    private ApplyOptions(double learningRate, double momentum, double clipNorm, List<List<Tensor>> states,
+            ApplyFunction function) {
+        this.learningRate = learningRate;
+        this.momentum = momentum;
+        this.clipNorm = clipNorm;
+        this.states = states;
+        this.function = function;
+    }
+
+    /** Gradient descent: parameter = parameter - learningRate * gradient. */
+    public static ApplyOptions sgd(double learningRate) {
+        return new ApplyOptions(learningRate, 0, 0, List.of(), null);
+    }
+
+    /** With momentum: state = momentum * state - learningRate * gradient; parameter = parameter + state. */
+    public static ApplyOptions sgd(double learningRate, double momentum, List<Tensor> state) {
+        return new ApplyOptions(learningRate, momentum, 0, List.of(List.copyOf(state)), null);
+    }
+
+    /** A function of yours, with lists of states, each of tensors like the parameters. */
+    public static ApplyOptions function(ApplyFunction function, List<List<Tensor>> states) {
+        return new ApplyOptions(0, 0, 0, List.copyOf(states), Objects.requireNonNull(function, "function"));
+    }
+
+    /** Gradients are scaled down to this global norm where it is larger; 0: no clip. */
+    public ApplyOptions clipNorm(double clipNorm) {
+        return new ApplyOptions(learningRate, momentum, clipNorm, states, function);
+    }
+
+    Target target() {
+        return new Target() {
+            @Override
+            void apply(long tensor, long first, long count, DType dtype, long gradient, long parameter,
+                    int numStates, long addresses) {
+                Block block = new Block(
+                        (int) tensor, first, count, dtype, gradient, parameter, numStates, addresses);
+                try {
+                    function.apply(block);
+                } finally {
+                    block.end();
+                }
+            }
+        };
+    }
+
+    /** Does a call with these options; gives the norm. */
+    double with(Uses uses, long token, Consumer<dist_apply_options> call) {
+        dist_apply_options options = new dist_apply_options();
+        try {
+            options.setKind(function == null ? DistModuleConstants.DIST_APPLY_SGD
+                                             : DistModuleConstants.DIST_APPLY_CALLBACK);
+            options.setLearning_rate(learningRate);
+            options.setMomentum(momentum);
+            options.setClip_norm(clipNorm);
+            if (function != null) {
+                options.set_function(token);
+            }
+            if (!states.isEmpty()) {
+                long[] numbers = uses.written(states.stream().flatMap(List::stream).toList());
+                options.set_states(numbers, numbers.length, states.size());
+            }
+            if (clipNorm > 0) {
+                options.want_norm();
+            }
+            call.accept(options);
+            return clipNorm > 0 ? options.norm() : 0;
+        } finally {
+            options.delete();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.Iterator;
+import java.util.NoSuchElementException;
+import java.util.Optional;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_position;
+
+/**
+ * One pass over a dataset. Each batch is the caller's, to be closed. For one thread at a time. What a source
+ * of yours threw comes out of the methods, itself, checked exceptions too.
+ */
+public final class BatchIterator extends NativeObject implements Iterator<Value> {
+    private final Target target; // the source's; null: none
+    private Value ahead; // asked for by hasNext()
+    private Position before; // where the pass was then
+
+    BatchIterator(long handle, Target target) {
+        super(new Native("iterator", handle, DistModule::dist_iterator_destroy));
+        this.target = target;
+    }
+
+    @FunctionalInterface
+    private interface Next {
+        void with(long handle, long[] out);
+    }
+
+    private Value call(Next next) {
+        long[] out = new long[1];
+        try (Uses uses = new Uses()) {
+            next.with(uses.of(this), out);
+        } catch (DistException report) {
+            throw Dataset.cause(target, report);
+        }
+        return Value.taken(out[0]);
+    }
+
+    @Override
+    public boolean hasNext() {
+        if (ahead == null) {
+            before = position();
+            ahead = call(DistModule::dist_iterator_next_optional);
+        }
+        return ahead != null;
+    }
+
+    /**
+     * The next batch: the element's structure with a per-replica value at each leaf.
+     *
+     * @throws NoSuchElementException the pass is over
+     */
+    @Override
+    public Value next() {
+        if (ahead != null) {
+            return taken();
+        }
+        try {
+            return call(DistModule::dist_iterator_next);
+        } catch (DistException e) {
+            if (e.status() == Status.OUT_OF_RANGE) {
+                throw new NoSuchElementException(e.getMessage(), e);
+            }
+            throw e;
+        }
+    }
+
+    /** The next batch; nothing: the pass is over. */
+    public Optional<Value> nextOptional() {
+        return Optional.ofNullable(ahead != null ? taken() : call(DistModule::dist_iterator_next_optional));
+    }
+
+    private Value taken() {
+        Value batch = ahead;
+        ahead = null;
+        before = null;
+        return batch;
+    }
+
+    /** Where the next batch begins; {@link Dataset#iterator(Position)} goes on there. */
+    public Position position() {
+        if (ahead != null) {
+            return before;
+        }
+        dist_position position = new dist_position();
+        try {
+            return ask(handle -> {
+                DistModule.dist_iterator_position(handle, position);
+                return Position.of(position);
+            });
+        } finally {
+            position.delete();
+        }
+    }
+
+    /** Ends the pass. */
+    @Override
+    public void close() {
+        if (ahead != null) {
+            taken().close();
+        }
+        super.close();
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.libdist.internal.dist_checkpoint_options;
+import org.libdist.internal.dist_position;
+
+/** What else a checkpoint holds. Immutable: each method gives another set of options. */
+public final class CheckpointOptions {
+    /** The variables under their own names, and nothing else. */
+    public static final CheckpointOptions DEFAULT = new CheckpointOptions(null, null, Map.of());
+
+    private final List<String> names;
+    private final Position position;
+    private final Map<String, String> metadata;
+
+    private CheckpointOptions(List<String> names, Position position, Map<String, String> metadata) {
+        this.names = names;
+        this.position = position;
+        this.metadata = metadata;
+    }
+
+    /** The variables' names in the file. */
+    public CheckpointOptions names(List<String> names) {
+        return new CheckpointOptions(List.copyOf(names), position, metadata);
+    }
+
+    /** Saving: where the input is. Loading: asks for where it was. */
+    public CheckpointOptions position(Position position) {
+        return new CheckpointOptions(names, position, metadata);
+    }
+
+    /** Saving: texts of yours for the file. Loading: not read, see {@link Checkpoint#metadata}. */
+    public CheckpointOptions metadata(Map<String, String> metadata) {
+        return new CheckpointOptions(names, position, new TreeMap<>(metadata));
+    }
+
+    boolean hasPosition() {
+        return position != null;
+    }
+
+    int numNames(int otherwise) {
+        return names == null ? otherwise : names.size();
+    }
+
+    dist_checkpoint_options toNative(Uses uses, dist_position place) {
+        dist_checkpoint_options options = new dist_checkpoint_options();
+        uses.defer(options::delete);
+        if (names != null) {
+            options.set_names(Texts.all(names), names.size());
+        }
+        if (place != null) {
+            options.setPosition(place);
+        }
+        if (!metadata.isEmpty()) {
+            List<String> keys = List.copyOf(metadata.keySet());
+            options.set_metadata_keys(Texts.all(keys), keys.size());
+            options.set_metadata_texts(Texts.all(List.copyOf(metadata.values())), keys.size());
+        }
+        return options;
+    }
+
+    dist_position place(Uses uses) {
+        return position == null ? null : position.toNative(uses);
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.List;
+import java.util.Objects;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_cross_device_options;
+
+/**
+ * Who reduces, broadcasts and gathers values from outside runs, and how (TensorFlow: CrossDeviceOps).
+ * Immutable.
+ */
+public final class CrossDevice extends NativeObject {
+    private final Target target; // the functions of yours; null: none
+
+    private CrossDevice(Native owner, Target target) {
+        super(owner);
+        this.target = target;
+    }
+
+    /** One of TensorFlow's kinds; {@code numPacks} is taken, and of no consequence. */
+    public static CrossDevice create(CrossDeviceKind kind, int numPacks) {
+        return create(kind, numPacks, null, null, null);
+    }
+
+    /** One of TensorFlow's kinds. */
+    public static CrossDevice create(CrossDeviceKind kind) {
+        return create(kind, 0);
+    }
+
+    /**
+     * Reduction to one device.
+     *
+     * @param device its name; null: any
+     * @param accumulate instead of +; null: +. MEAN divides by n afterwards
+     */
+    public static CrossDevice reductionToOneDevice(String device, Reducer accumulate) {
+        return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, 0, device, accumulate, null);
+    }
+
+    /** Functions of yours. */
+    public static CrossDevice host(CrossDeviceFunctions functions) {
+        return create(CrossDeviceKind.HOST, 0, null, null, Objects.requireNonNull(functions, "functions"));
+    }
+
+    private static CrossDevice create(CrossDeviceKind kind, int numPacks, String device, Reducer accumulate,
+            CrossDeviceFunctions functions) {
+        Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate)
+                : functions != null        ? CrossDeviceTarget.of(functions)
+                                           : null;
+        long token = target == null ? 0 : Upcalls.register(target);
+        boolean made = false;
+        dist_cross_device_options options = new dist_cross_device_options();
+        try {
+            options.setKind(kind.code);
+            options.setNum_packs(numPacks);
+            options.setReduce_to_device(Texts.orNull(device));
+            if (accumulate != null) {
+                options.set_accumulate(token);
+            }
+            if (functions != null) {
+                options.set_functions(token, CrossDeviceTarget.hasOwnBroadcast(functions) ? 1 : 0,
+                        CrossDeviceTarget.hasOwnGather(functions) ? 1 : 0);
+            }
+            long[] out = new long[1];
+            DistModule.dist_cross_device_create(options, out);
+            made = true;
+            return new CrossDevice(
+                    new Native("cross-device object", out[0], DistModule::dist_cross_device_destroy), target);
+        } finally {
+            options.delete();
+            if (!made) {
+                Upcalls.unregister(token);
+            }
+        }
+    }
+
+    /** Which kind. */
+    public CrossDeviceKind kind() {
+        return CrossDeviceKind.of(askInt(DistModule::dist_cross_device_kind));
+    }
+
+    /** The number of packs that they were made with. */
+    public int numPacks() {
+        return askInt(DistModule::dist_cross_device_num_packs);
+    }
+
+    /** The full name of the device that they were made with; null: none. */
+    public String device() {
+        return ask(handle -> Texts.of(DistModule.dist_cross_device_device(handle)));
+    }
+
+    private Value one(Value value, Destination destination, One call) {
+        long[] out = new long[1];
+        try (Uses uses = new Uses()) {
+            call.with(uses.of(this), uses.of(value), Destination.toNative(uses, destination), out);
+        } catch (DistException report) {
+            throw rethrown(report);
+        }
+        return checked(Value.taken(out[0]));
+    }
+
+    @FunctionalInterface
+    private interface One {
+        void with(long crossDevice, long value, long destination, long[] out);
+    }
+
+    private RuntimeException rethrown(DistException report) {
+        return target == null ? report : Target.<RuntimeException>rethrow(target.cause(report));
+    }
+
+    private <T> T checked(T result) {
+        if (target != null) {
+            target.check();
+        }
+        return result;
+    }
+
+    /**
+     * {@link Strategy#reduceTo} without a strategy: there are as many replicas as the value has components.
+     */
+    public Value reduce(ReduceOp op, Value value, Destination destination) {
+        return one(value, destination,
+                (handle, v, to, out) -> DistModule.dist_cross_device_reduce(handle, op.code, v, to, out));
+    }
+
+    /** {@link Strategy#batchReduceTo} without a strategy. */
+    public List<Value> batchReduce(ReduceOp op, List<Value> values, List<Destination> destinations) {
+        try {
+            return checked(CrossReplica.batch(values, destinations,
+                    (uses, in, to, n, out) -> DistModule.dist_cross_device_batch_reduce(
+                                    uses.of(this), op.code, in, to, n, out)));
+        } catch (DistException report) {
+            throw rethrown(report);
+        }
+    }
+
+    /** {@link Strategy#broadcastTo} without a strategy: to as many replicas as the destination has. */
+    public Value broadcast(Value value, Destination destination) {
+        return one(value, destination, DistModule::dist_cross_device_broadcast);
+    }
+
+    /** {@link Strategy#gather} without a strategy. */
+    public Value gather(Value value, int axis) {
+        return one(value, null,
+                (handle, v, to, out) -> DistModule.dist_cross_device_gather(handle, v, axis, out));
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.libdist.internal.Destinations;
+
+/** Where a reduction's result is wanted; null in its place: on every replica. */
+public final class Destination {
+    private final Variable variable;
+    private final Value value;
+    private final String device;
+
+    private Destination(Variable variable, Value value, String device) {
+        this.variable = variable;
+        this.value = value;
+        this.device = device;
+    }
+
+    /** Where this variable's copies are. */
+    public static Destination of(Variable variable) {
+        return new Destination(Objects.requireNonNull(variable, "variable"), null, null);
+    }
+
+    /** Where this value's components are; a tensor is in one place. */
+    public static Destination of(Value value) {
+        return new Destination(null, Objects.requireNonNull(value, "value"), null);
+    }
+
+    /** A device by name: "CPU:1", or longer; "replica:1": that of replica 1. */
+    public static Destination device(String name) {
+        return new Destination(null, null, Objects.requireNonNull(name, "name"));
+    }
+
+    static long toNative(Uses uses, Destination destination) {
+        return destination == null ? 0 : toNative(uses, Arrays.asList(destination));
+    }
+
+    /** null, and no destination at all: 0. */
+    static long toNative(Uses uses, List<Destination> destinations) {
+        if (destinations == null || destinations.isEmpty()) {
+            return 0;
+        }
+        Destinations all = new Destinations();
+        uses.defer(all::delete);
+        for (Destination each : destinations) {
+            all.add(uses.ofNullable(each.variable), uses.ofNullable(each.value), Texts.orNull(each.device));
+        }
+        return all.get();
+    }
+}

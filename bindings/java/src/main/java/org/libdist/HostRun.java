@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import org.libdist.internal.DistModule;
+
+/** The part that one thread of the program's has in a run: from enter to leave. */
+final class HostRun extends RunCall {
+    HostRun(Strategy strategy) {
+        super(strategy);
+    }
+
+    Replica enter(int replicaId) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            DistModule.dist_replica_enter(uses.of(strategy), replicaId, out);
+            Replica replica = new Replica(strategy, out[0], this);
+            replica.begin();
+            begun();
+            return replica;
+        }
+    }
+
+    void leave(long replica, int status) {
+        try {
+            DistModule.dist_replica_leave(replica, status);
+        } finally {
+            settle();
+            strategy.life().collectRest();
+        }
+    }
+
+    /** A whole part: enters, calls the body, leaves. */
+    <X extends Exception> void run(int replicaId, ReplicaBody<X> body) throws X {
+        if (Thread.currentThread().isInterrupted()) {
+            throw Interrupts.cancelled();
+        }
+        watch();
+        try {
+            Replica replica = enter(replicaId);
+            Throwable failure = null;
+            try {
+                body.run(replica);
+            } catch (Throwable t) {
+                failure = t;
+                keep(t);
+            }
+            try {
+                replica.leave(failure);
+            } catch (DistException report) {
+                throw Target.<X>rethrow(cause(report));
+            }
+        } finally {
+            unwatch();
+        }
+    }
+}

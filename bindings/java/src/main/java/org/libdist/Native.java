@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.lang.ref.Cleaner;
+import java.util.function.LongConsumer;
+
+/**
+ * A handle, and who uses it: apart from the object that users see, so that the cleaner can hold it. What is
+ * closed while another thread uses it ends when that call is over.
+ */
+class Native {
+    static final Cleaner CLEANER = Cleaner.create();
+
+    private final String what;
+    private final long handle;
+    private final LongConsumer destroy;
+    private int users;
+    private boolean closed;
+
+    /** @param what it is, for messages: "strategy" */
+    Native(String what, long handle, LongConsumer destroy) {
+        this.what = what;
+        this.handle = handle;
+        this.destroy = destroy;
+    }
+
+    /** The handle, until as many {@link #release} as acquire. */
+    synchronized long acquire() {
+        if (closed) {
+            throw new DistException(Status.FAILED_PRECONDITION, "the " + what + " is closed");
+        }
+        users++;
+        return handle;
+    }
+
+    synchronized void release() {
+        users--;
+        endIfClosed();
+    }
+
+    final synchronized void endIfClosed() {
+        if (closed && isIdle()) {
+            destroy.accept(handle);
+        }
+    }
+
+    /** Whether nothing hinders its end. */
+    boolean isIdle() {
+        return users == 0;
+    }
+
+    synchronized boolean isClosed() {
+        return closed;
+    }
+
+    /** Ends it, at the latest when nobody uses it any more. What fails leaves it as it was. */
+    synchronized void close() {
+        if (!closed) {
+            if (isIdle()) {
+                destroy.accept(handle);
+            }
+            closed = true;
+        }
+    }
+
+    /** As {@link #close}, by the cleaner: nobody has it any more. */
+    void collect() {
+        close();
+    }
+
+    /** Ends it in another way; nobody uses it any more. */
+    final synchronized void endBy(LongConsumer end) {
+        if (!closed) {
+            closed = true;
+            end.accept(handle);
+        }
+    }
+
+    /** Gives the handle away: closed here, and ended by who has it then. */
+    final synchronized long handOver() {
+        acquire();
+        closed = true; // its user stays: it is never ended here
+        return handle;
+    }
+
+    /** Ends it now, or not: where another call uses it, and where libdist refuses. */
+    final synchronized void closeUnused(String refusal) {
+        if (closed) {
+            return;
+        }
+        if (users > 0) {
+            throw new DistException(Status.FAILED_PRECONDITION, refusal);
+        }
+        destroy.accept(handle);
+        closed = true;
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.List;
+import java.util.Objects;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.dist_collective_options;
+import org.libdist.internal.dist_update_options;
+
+/** What a replica does with tensors, values and variables; see {@link Replica}. */
+public abstract class ReplicaContext extends Collectives<Void> {
+    ReplicaContext() {}
+
+    /** The handle, where and while it may be used, for a function of libdist's. */
+    abstract long active(String function);
+
+    /** The strategy that runs this replica. */
+    public abstract Strategy strategy();
+
+    @FunctionalInterface
+    private interface OptionsCall {
+        void with(Uses uses, dist_collective_options options);
+    }
+
+    /** A call with a collective's options, whose operator may throw. */
+    private static void call(CollectiveOptions options, OptionsCall call) {
+        Target reducer = options.reducerTarget();
+        if (reducer == null) {
+            try (Uses uses = new Uses()) {
+                call.with(uses, options == CollectiveOptions.NONE ? null : options.toNative(uses, 0));
+            }
+        } else {
+            Calls.<RuntimeException>run(
+                    reducer, (uses, token) -> call.with(uses, options.toNative(uses, token)));
+        }
+    }
+
+    @Override
+    Void make(String name, Call collective, List<Tensor> in, List<Tensor> out, int n,
+            CollectiveOptions options) {
+        long replica = active(name);
+        call(options, (uses, raw) -> collective.with(replica, uses.tensors(in), uses.written(out), n, raw));
+        return null;
+    }
+
+    /** Reduces a tensor over all replicas, in place. */
+    public void allReduce(ReduceOp op, Tensor data) {
+        allReduce(op, List.of(data), CollectiveOptions.NONE);
+    }
+
+    /** Reduces a nest: every leaf is reduced, and the result has the value's structure. */
+    public Value allReduce(ReduceOp op, Value value, CollectiveOptions options) {
+        long[] result = new long[1];
+        long replica = active("dist_all_reduce_value");
+        call(options,
+                (uses, raw) ->
+                        DistModule.dist_all_reduce_value(replica, op.code, uses.of(value), raw, result));
+        return Value.taken(result[0]);
+    }
+
+    /**
+     * Joins a nest along the options' axis: every leaf is joined, and the result has the value's structure.
+     */
+    public Value allGather(Value value, CollectiveOptions options) {
+        long[] result = new long[1];
+        long replica = active("dist_all_gather_value");
+        call(options, (uses, raw) -> DistModule.dist_all_gather_value(replica, uses.of(value), raw, result));
+        return Value.taken(result[0]);
+    }
+
+    /**
+     * Reduces gradients and updates parameters with them in one pass, while they are in cache.
+     *
+     * @return the gradients' norm before the clip, where the options ask for a clip; else 0
+     */
+    public double reduceApply(ReduceOp op, List<Tensor> gradients, List<Tensor> parameters,
+            ApplyOptions apply, CollectiveOptions options) {
+        if (gradients.isEmpty() && !parameters.isEmpty()) {
+            throw new IllegalArgumentException("no gradients for " + parameters.size() + " parameters");
+        }
+        Target function = apply.target();
+        double[] norm = new double[1];
+        long replica = active("dist_reduce_apply");
+        Calls.<RuntimeException>run(function,
+                (uses, token) -> call(options,
+                                (more, raw) -> norm[0] = apply.with(uses, token,
+                                                   given -> DistModule.dist_reduce_apply(replica, op.code,
+                                                           uses.written(gradients), uses.written(parameters),
+                                                           parameters.size(), given, raw))));
+        return norm[0];
+    }
+
+    /**
+     * All replicas meet, and {@code fn} runs once for all of them: on replica 0's thread, in cross-replica
+     * context, with the arguments merged. Every replica gets its component of the result.
+     *
+     * @param args a list or tuple; null: none
+     * @throws X what the function threw, on replica 0
+     * @throws DistException its text, on all other replicas
+     */
+    public <X extends Exception> Value mergeCall(MergeFunction<X> fn, Value args, CollectiveOptions options)
+            throws X {
+        Objects.requireNonNull(fn, "fn");
+        long replica = active("dist_merge_call");
+        Strategy strategy = strategy();
+        Target target = new Target() {
+            @Override
+            long merge(long handle, long merged) throws X {
+                try (Value given = Value.borrowed(merged)) {
+                    return Value.handedOver(fn.merge(strategy, given));
+                }
+            }
+        };
+        return Calls.<X>valueOf(target,
+                (uses, token, out) -> call(options,
+                                (more, raw) -> DistModule.dist_merge_call(
+                                                replica, token, uses.ofNullable(args), raw, out)));
+    }
+
+    /**
+     * Runs a loop on this replica's share of the cores, in pieces of at least {@code grain} iterations, in
+     * any order.
+     */
+    public void parallelFor(long begin, long end, long grain, RangeFunction fn) {
+        Objects.requireNonNull(fn, "fn");
+        long replica = active("dist_parallel_for");
+        Target target = new Target() {
+            @Override
+            void loop(long from, long to) {
+                fn.run(from, to);
+            }
+        };
+        Calls.<RuntimeException>run(
+                target, (uses, token) -> DistModule.dist_parallel_for(replica, begin, end, grain, token));
+    }
+
+    /**
+     * The strategy's variable of this name: made by the first run whose replicas ask for it, found by later
+     * ones.
+     */
+    public Variable variable(String name, Tensor initial, VariableOptions options) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            DistModule.dist_replica_variable(active("dist_replica_variable"), Texts.bytes(name),
+                    uses.tensor(initial), options.toNative(uses, 0), out);
+            return Variable.ofStrategy(out[0], strategy());
+        }
+    }
+
+    /**
+     * As {@link #variable(String, Tensor, VariableOptions)}, with what a function gives.
+     *
+     * @throws X what the function threw
+     */
+    public <X extends Exception> Variable variable(
+            String name, InitialFunction<X> initial, VariableOptions options) throws X {
+        long[] out = new long[1];
+        long replica = active("dist_replica_variable");
+        Calls.<X>run(Variable.initialTarget(initial),
+                (uses, token) -> DistModule.dist_replica_variable(
+                                replica, Texts.bytes(name), null, options.toNative(uses, token), out));
+        return Variable.ofStrategy(out[0], strategy());
+    }
+
+    /** This replica's copy of a variable as a new tensor; {@link Variable#component} gives a view of it. */
+    public Value read(Variable variable) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            DistModule.dist_replica_read(active("dist_replica_read"), uses.of(variable), out);
+            return Value.taken(out[0]);
+        }
+    }
+
+    /** Assigns by the variable's aggregation: with SUM every copy gets what all replicas give, added. */
+    public void assign(Variable variable, Assign how, Tensor value, CollectiveOptions options) {
+        long replica = active("dist_replica_assign");
+        call(options,
+                (uses, raw) -> DistModule.dist_replica_assign(
+                                replica, uses.of(variable), how.code, uses.tensor(value), raw));
+    }
+
+    /** As {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}, without options. */
+    public void assign(Variable variable, Assign how, Tensor value) {
+        assign(variable, how, value, CollectiveOptions.NONE);
+    }
+
+    /**
+     * As {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}; the same value on all replicas is
+     * one.
+     */
+    public void assign(Variable variable, Assign how, Value value, CollectiveOptions options) {
+        long replica = active("dist_replica_assign_value");
+        call(options,
+                (uses, raw) -> DistModule.dist_replica_assign_value(
+                                replica, uses.of(variable), how.code, uses.of(value), raw));
+    }
+
+    /** Changes rows by the variable's aggregation. */
+    public void scatter(Variable variable, Scatter how, Value slices, CollectiveOptions options) {
+        long replica = active("dist_replica_scatter");
+        call(options,
+                (uses, raw) -> DistModule.dist_replica_scatter(
+                                replica, uses.of(variable), how.code, uses.of(slices), raw));
+    }
+
+    /**
+     * {@link CrossReplica#updateValues} from inside replicas: all of them meet, and what they give as
+     * arguments is merged. Gives this replica's component of the result.
+     *
+     * @param ungrouped whether each leaf of the result is a tuple of what the calls gave
+     * @throws X what the function threw, on replica 0
+     */
+    public <X extends Exception> Value update(Variable variable, UpdateValuesFunction<X> fn, Value args,
+            Value kwargs, boolean ungrouped) throws X {
+        long replica = active("dist_replica_update");
+        return Calls.<X>valueOf(UpdateTarget.of(variable, fn), (uses, token, out) -> {
+            dist_update_options options = UpdateTarget.options(uses, ungrouped);
+            DistModule.dist_replica_update(replica, uses.of(variable), token, uses.ofNullable(args),
+                    uses.ofNullable(kwargs), options, out);
+        });
+    }
+}

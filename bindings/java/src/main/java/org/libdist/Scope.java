@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.function.LongConsumer;
+
+/** What a thread is in until it closes it: see {@link Strategy#scope}. */
+public final class Scope implements AutoCloseable {
+    private final CrossReplica strategy;
+    private final LongConsumer exit;
+    private final Thread thread = Thread.currentThread();
+    private boolean closed;
+
+    Scope(CrossReplica strategy, LongConsumer enter, LongConsumer exit) {
+        this.strategy = strategy;
+        this.exit = exit;
+        call(enter);
+    }
+
+    private void call(LongConsumer function) {
+        strategy.ask(handle -> {
+            function.accept(handle);
+            return null;
+        });
+    }
+
+    /**
+     * Leaves it; what is left already stays so.
+     *
+     * @throws DistException FAILED_PRECONDITION another thread's, or a scope that was entered later is still
+     *         open
+     */
+    @Override
+    public void close() {
+        if (Thread.currentThread() != thread) {
+            throw new DistException(
+                    Status.FAILED_PRECONDITION, "the scope is that of thread " + thread.getName());
+        }
+        if (!closed) {
+            call(exit);
+            closed = true;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import org.libdist.internal.DistModuleConstants;
+import org.libdist.internal.dist_strategy_options;
+
+/** What a strategy is made to be. Immutable: each method gives another set of options. */
+public final class StrategyOptions {
+    /** Mirrored, as many replicas as this process may use CPUs, run()'s caller being one of them. */
+    public static final StrategyOptions DEFAULT = new StrategyOptions();
+
+    private StrategyKind kind = StrategyKind.MIRRORED;
+    private int replicas;
+    private ReplicaThreads threads = ReplicaThreads.CALLER;
+    private boolean placedOnCores;
+    private long timeoutNanos;
+    private LogSink log;
+    private List<String> devices = List.of();
+    private String parameterDevice;
+    private CommunicationOptions communication;
+    private CrossDevice crossDevice;
+    private StrategyFunctions functions;
+
+    private StrategyOptions() {}
+
+    private StrategyOptions copy() {
+        StrategyOptions copy = new StrategyOptions();
+        copy.kind = kind;
+        copy.replicas = replicas;
+        copy.threads = threads;
+        copy.placedOnCores = placedOnCores;
+        copy.timeoutNanos = timeoutNanos;
+        copy.log = log;
+        copy.devices = devices;
+        copy.parameterDevice = parameterDevice;
+        copy.communication = communication;
+        copy.crossDevice = crossDevice;
+        copy.functions = functions;
+        return copy;
+    }
+
+    /** How values and variables are placed. */
+    public StrategyOptions kind(StrategyKind kind) {
+        StrategyOptions copy = copy();
+        copy.kind = Objects.requireNonNull(kind, "kind");
+        return copy;
+    }
+
+    /** How many replicas; 0: as many as this process may use CPUs. */
+    public StrategyOptions replicas(int replicas) {
+        StrategyOptions copy = copy();
+        copy.replicas = replicas;
+        return copy;
+    }
+
+    /** On which threads they run. */
+    public StrategyOptions threads(ReplicaThreads threads) {
+        StrategyOptions copy = copy();
+        copy.threads = Objects.requireNonNull(threads, "threads");
+        return copy;
+    }
+
+    /** Whether each library thread has one core of its own. */
+    public StrategyOptions placedOnCores(boolean placedOnCores) {
+        StrategyOptions copy = copy();
+        copy.placedOnCores = placedOnCores;
+        return copy;
+    }
+
+    /** The longest wait for a peer in one collective; zero: 600 s, negative: no limit. */
+    public StrategyOptions timeout(Duration timeout) {
+        StrategyOptions copy = copy();
+        copy.timeoutNanos = timeout.toNanos();
+        return copy;
+    }
+
+    /** Who takes what libdist has to say; without it libdist is silent. */
+    public StrategyOptions log(LogSink log) {
+        StrategyOptions copy = copy();
+        copy.log = log;
+        return copy;
+    }
+
+    /** Names of the replicas' devices, "CPU:1" or longer, in replica order. */
+    public StrategyOptions devices(List<String> devices) {
+        StrategyOptions copy = copy();
+        copy.devices = List.copyOf(devices);
+        return copy;
+    }
+
+    /** Central storage: the device that variables are on. */
+    public StrategyOptions parameterDevice(String name) {
+        StrategyOptions copy = copy();
+        copy.parameterDevice = name;
+        return copy;
+    }
+
+    /**
+     * How collectives are done, where their own options do not say; its timeout counts before {@link
+     * #timeout}.
+     */
+    public StrategyOptions communication(CommunicationOptions communication) {
+        StrategyOptions copy = copy();
+        copy.communication = communication;
+        return copy;
+    }
+
+    /** Who reduces values from outside. */
+    public StrategyOptions crossDevice(CrossDevice crossDevice) {
+        StrategyOptions copy = copy();
+        copy.crossDevice = crossDevice;
+        return copy;
+    }
+
+    /** A strategy of your own: functions in the place of libdist's. */
+    public StrategyOptions functions(StrategyFunctions functions) {
+        StrategyOptions copy = copy();
+        copy.functions = functions;
+        return copy;
+    }
+
+    /** @param tokens gets those of the log and the functions, which live as long as the strategy */
+    dist_strategy_options toNative(Uses uses, long[] tokens) {
+        dist_strategy_options options = new dist_strategy_options();
+        uses.defer(options::delete);
+        options.setKind(kind.code);
+        options.setNum_replicas(replicas);
+        options.setThreads(threads.code);
+        options.setPlacement(placedOnCores ? DistModuleConstants.DIST_PLACEMENT_CORES
+                                           : DistModuleConstants.DIST_PLACEMENT_FREE);
+        options.setTimeout_ns(timeoutNanos);
+        if (!devices.isEmpty()) {
+            options.set_devices(Texts.all(devices), devices.size());
+        }
+        if (parameterDevice != null) {
+            options.setParameter_device(Texts.bytes(parameterDevice));
+        }
+        if (communication != null) {
+            options.setCommunication(communication.toNative(uses));
+        }
+        options.setCross_device(uses.ofNullable(crossDevice));
+        if (log != null) {
+            tokens[0] = Upcalls.register(logTarget(log));
+            options.set_log(tokens[0]);
+        }
+        if (functions != null) {
+            tokens[1] = Upcalls.register(CrossDeviceTarget.of(functions));
+            options.set_functions(tokens[1], functions.sharesOneCopy() ? 1 : 0, 1,
+                    CrossDeviceTarget.hasOwnBroadcast(functions) ? 1 : 0,
+                    CrossDeviceTarget.hasOwnGather(functions) ? 1 : 0);
+        }
+        return options;
+    }
+
+    private static Target logTarget(LogSink log) {
+        return new Target() {
+            @Override
+            void log(LogLevel level, String message) {
+                log.log(level, message);
+            }
+        };
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.libdist.internal.DistModule;
+
+/**
+ * What a token stands for: a function of the user's and what belongs to its call. Subclasses override the one
+ * method that libdist calls on them; what it throws is kept here and told to libdist, and {@link #cause}
+ * finds it again.
+ */
+abstract class Target {
+    private static final int MOST_KEPT = 256; // as many as a strategy may have replicas
+
+    private final List<Throwable> thrown = new ArrayList<>(0);
+
+    void replica(long replica) throws Exception {
+        throw unexpected();
+    }
+
+    long values(long replica, long args, long kwargs) throws Exception {
+        throw unexpected();
+    }
+
+    long merge(long strategy, long args) throws Exception {
+        throw unexpected();
+    }
+
+    void update(long copy, long args) throws Exception {
+        throw unexpected();
+    }
+
+    long updateValues(int replica, String device, long copy, long args, long kwargs) throws Exception {
+        throw unexpected();
+    }
+
+    /** 0 ends the pass. */
+    long source(long index) throws Exception {
+        throw unexpected();
+    }
+
+    /** 0 ends the file. */
+    long fileSource(long file, String name, long index) throws Exception {
+        throw unexpected();
+    }
+
+    long dataset(int numPipelines, int pipeline, int numReplicas) throws Exception {
+        throw unexpected();
+    }
+
+    long datasetReduce(long state, long batch) throws Exception {
+        throw unexpected();
+    }
+
+    long value(int replica, int numReplicas) throws Exception {
+        throw unexpected();
+    }
+
+    long initial() throws Exception {
+        throw unexpected();
+    }
+
+    void loop(long begin, long end) throws Exception {
+        throw unexpected();
+    }
+
+    void reduce(long acc, long in, long count, DType dtype) throws Exception {
+        throw unexpected();
+    }
+
+    void apply(long tensor, long first, long count, DType dtype, long gradient, long parameter, int numStates,
+            long states) throws Exception {
+        throw unexpected();
+    }
+
+    void reduceComponents(ReduceOp op, long components, long n, long out) throws Exception {
+        throw unexpected();
+    }
+
+    void broadcastCopies(long value, long copies, long n) throws Exception {
+        throw unexpected();
+    }
+
+    void gatherComponents(long components, long n, int axis, long out) throws Exception {
+        throw unexpected();
+    }
+
+    void log(LogLevel level, String message) throws Exception {
+        throw unexpected();
+    }
+
+    private static IllegalStateException unexpected() {
+        return new IllegalStateException("libdist called another kind of function than it was given");
+    }
+
+    /** Keeps what a call threw. */
+    final void keep(Throwable t) {
+        synchronized (thrown) {
+            if (thrown.size() < MOST_KEPT) {
+                thrown.add(t);
+            }
+        }
+    }
+
+    /** Throws what a function threw that libdist asks for no status. */
+    final void check() {
+        Throwable cause = null;
+        synchronized (thrown) {
+            for (Throwable t : thrown) {
+                if (cause == null) {
+                    cause = t;
+                } else if (t != cause) {
+                    cause.addSuppressed(t);
+                }
+            }
+            thrown.clear();
+        }
+        if (cause != null) {
+            throw Target.<RuntimeException>rethrow(cause);
+        }
+    }
+
+    /** Tells libdist on this thread, whose callers and peers read the text. Returns the status. */
+    static int tell(Throwable t) {
+        if (t instanceof DistException) {
+            DistException e = (DistException) t;
+            int code = e.status().code();
+            return e.told() ? DistModule.fail_as_told(code, Texts.bytes(e.getMessage()))
+                            : DistModule.fail(code, text(t));
+        }
+        return DistModule.fail(Status.UNKNOWN.code(), text(t));
+    }
+
+    private static byte[] text(Throwable t) {
+        String text;
+        try {
+            text = t instanceof DistException ? t.getMessage() : t.toString();
+        } catch (Throwable bad) { // its own toString() throws
+            text = t.getClass().getName();
+        }
+        return Texts.bytes(text == null ? t.getClass().getName() : text);
+    }
+
+    /**
+     * What a failed call has come from: what the function threw that the report tells of, itself, and in it
+     * as suppressed what others threw by themselves; else the report.
+     */
+    final Throwable cause(DistException report) {
+        synchronized (thrown) {
+            Throwable cause = null;
+            for (Throwable t : thrown) {
+                if (rank(t, report) > (cause == null ? 0 : rank(cause, report))) {
+                    cause = t;
+                }
+            }
+            for (Throwable t : thrown) {
+                if (cause != null && t != cause && rank(t, report) > 0 && !isTold(t)) {
+                    cause.addSuppressed(t);
+                }
+            }
+            thrown.clear();
+            return cause == null ? report : cause;
+        }
+    }
+
+    /**
+     * How well it explains the report; 0: not at all, for libdist has only told it of the report or of
+     * others.
+     */
+    private static int rank(Throwable t, DistException report) {
+        boolean tellsOf = report.getMessage().contains(Texts.of(text(t)));
+        if (isTold(t)) {
+            return tellsOf && ((DistException) t).status() == report.status() ? 2 : 0;
+        }
+        return tellsOf ? 3 : 1;
+    }
+
+    private static boolean isTold(Throwable t) {
+        return t instanceof DistException && ((DistException) t).told();
+    }
+
+    /** Throws what the function threw that the report speaks of, if it threw anything. */
+    final void rethrowOwn(DistException report) {
+        Throwable cause = cause(report);
+        if (cause != report) {
+            throw Target.<RuntimeException>rethrow(cause);
+        }
+    }
+
+    /**
+     * Throws what a function of the user's threw, an Error too: T is erased to Throwable, so nothing is
+     * cast.
+     */
+    @SuppressWarnings("unchecked")
+    static <T extends Throwable> T rethrow(Throwable thrown) throws T {
+        throw(T) thrown;
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/** Copies between tensors and heap arrays. */
+public final class Tensors {
+    private Tensors() {}
+
+    /** A copy, row-major; no shape: in one dimension. */
+    public static Tensor copyOf(float[] values, long... shape) {
+        Tensor copy = like(DType.F32, values.length, shape);
+        copy.floats().put(values);
+        return copy;
+    }
+
+    /** As {@link #copyOf(float[], long...)}. */
+    public static Tensor copyOf(double[] values, long... shape) {
+        Tensor copy = like(DType.F64, values.length, shape);
+        copy.doubles().put(values);
+        return copy;
+    }
+
+    /** As {@link #copyOf(float[], long...)}. */
+    public static Tensor copyOf(int[] values, long... shape) {
+        Tensor copy = like(DType.I32, values.length, shape);
+        copy.ints().put(values);
+        return copy;
+    }
+
+    /** As {@link #copyOf(float[], long...)}. */
+    public static Tensor copyOf(long[] values, long... shape) {
+        Tensor copy = like(DType.I64, values.length, shape);
+        copy.longs().put(values);
+        return copy;
+    }
+
+    /**
+     * As {@link #copyOf(float[], long...)}, of the bytes of elements in the machine's order; the shape is
+     * needed.
+     */
+    public static Tensor copyOf(DType dtype, byte[] bytes, long... shape) {
+        Tensor copy = Tensor.zeros(dtype, shape);
+        if (bytes.length != copy.size() * dtype.sizeBytes()) {
+            throw new IllegalArgumentException(bytes.length + " bytes for " + copy);
+        }
+        copy.bytes().put(bytes);
+        return copy;
+    }
+
+    /** One float, without a dimension. */
+    public static Tensor scalar(float value) {
+        Tensor scalar = Tensor.zeros(DType.F32);
+        scalar.floats().put(0, value);
+        return scalar;
+    }
+
+    /** One double, without a dimension. */
+    public static Tensor scalar(double value) {
+        Tensor scalar = Tensor.zeros(DType.F64);
+        scalar.doubles().put(0, value);
+        return scalar;
+    }
+
+    /** One int, without a dimension. */
+    public static Tensor scalar(int value) {
+        Tensor scalar = Tensor.zeros(DType.I32);
+        scalar.ints().put(0, value);
+        return scalar;
+    }
+
+    /** One long, without a dimension. */
+    public static Tensor scalar(long value) {
+        Tensor scalar = Tensor.zeros(DType.I64);
+        scalar.longs().put(0, value);
+        return scalar;
+    }
+
+    /** The elements of an F32 tensor, row-major. */
+    public static float[] toFloats(Tensor tensor) {
+        float[] values = new float[count(tensor, DType.F32)];
+        compact(tensor).asFloatBuffer().get(values);
+        return values;
+    }
+
+    /** The elements of an I32 or U32 tensor, row-major. */
+    public static int[] toInts(Tensor tensor) {
+        int[] values = new int[count(tensor, tensor.dtype() == DType.U32 ? DType.U32 : DType.I32)];
+        compact(tensor).asIntBuffer().get(values);
+        return values;
+    }
+
+    /** The elements of an I64 or U64 tensor, row-major. */
+    public static long[] toLongs(Tensor tensor) {
+        long[] values = new long[count(tensor, tensor.dtype() == DType.U64 ? DType.U64 : DType.I64)];
+        compact(tensor).asLongBuffer().get(values);
+        return values;
+    }
+
+    /** The bytes of all elements, row-major, in the machine's order. */
+    public static byte[] toBytes(Tensor tensor) {
+        byte[] values = new byte[Math.toIntExact(tensor.size() * tensor.dtype().sizeBytes())];
+        compact(tensor).get(values);
+        return values;
+    }
+
+    /** The elements of any tensor but a complex one, as doubles, row-major; BOOL gives 0 and 1. */
+    public static double[] toDoubles(Tensor tensor) {
+        if (tensor.dtype() == DType.COMPLEX64) {
+            throw new IllegalArgumentException("complex64 elements are no doubles: see toBytes()");
+        }
+        ByteBuffer bytes = compact(tensor);
+        double[] values = new double[Math.toIntExact(tensor.size())];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = Elements.read(tensor.dtype(), bytes, i);
+        }
+        return values;
+    }
+
+    private static Tensor like(DType dtype, int length, long[] shape) {
+        Tensor tensor = Tensor.zeros(dtype, shape.length == 0 ? new long[] {length} : shape);
+        if (tensor.size() != length) {
+            throw new IllegalArgumentException(length + " values for " + tensor);
+        }
+        return tensor;
+    }
+
+    private static int count(Tensor tensor, DType wanted) {
+        if (tensor.dtype() != wanted) {
+            throw new IllegalArgumentException("the elements are " + tensor.dtype() + ", not " + wanted);
+        }
+        return Math.toIntExact(tensor.size());
+    }
+
+    /** Its elements without gaps: the memory itself, or a copy. */
+    static ByteBuffer compact(Tensor tensor) {
+        long[] strides = tensor.strides();
+        if (strides == null) {
+            return tensor.bytes();
+        }
+        int unit = tensor.dtype().sizeBytes();
+        ByteBuffer all = tensor.reachable();
+        ByteBuffer copy =
+                ByteBuffer.allocate(Math.toIntExact(tensor.size() * unit)).order(ByteOrder.nativeOrder());
+        long[] index = new long[tensor.ndim()];
+        for (long i = 0; i < tensor.size(); i++) {
+            long at = 0;
+            for (int d = 0; d < index.length; d++) {
+                at += index[d] * strides[d];
+            }
+            for (int b = 0; b < unit; b++) {
+                copy.put(all.get(Math.toIntExact(at * unit + b)));
+            }
+            for (int d = index.length - 1; d >= 0 && ++index[d] == tensor.shape(d); d--) {
+                index[d] = 0;
+            }
+        }
+        return copy.flip().order(ByteOrder.nativeOrder());
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** Texts as they cross: UTF-8 bytes. */
+final class Texts {
+    private Texts() {}
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** null stays null. */
+    static byte[] orNull(String text) {
+        return text == null ? null : bytes(text);
+    }
+
+    /** null stays null. */
+    static String of(byte[] bytes) {
+        return bytes == null ? null : new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** What native code has written, up to the zero at its end. */
+    static String written(byte[] bytes) {
+        int length = 0;
+        while (length < bytes.length && bytes[length] != 0) {
+            length++;
+        }
+        return new String(bytes, 0, length, StandardCharsets.UTF_8);
+    }
+
+    static byte[][] all(List<String> texts) {
+        return texts.stream().map(Texts::bytes).toArray(byte[][] ::new);
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.libdist.internal.Callbacks;
+import org.libdist.internal.DistModule;
+
+/** All calls of libdist's into Java: finds the target of a token, and lets nothing unwind. */
+final class Upcalls extends Callbacks {
+    private static final ConcurrentMap<Long, Target> TARGETS = new ConcurrentHashMap<>();
+    private static final AtomicLong LAST = new AtomicLong();
+    private static final Upcalls INSTANCE = new Upcalls();
+
+    static {
+        DistModule.set_callbacks(INSTANCE);
+    }
+
+    private Upcalls() {}
+
+    /** A token, which is never used again. */
+    static long register(Target target) {
+        long token = LAST.incrementAndGet();
+        TARGETS.put(token, target);
+        return token;
+    }
+
+    static void unregister(long token) {
+        TARGETS.remove(token);
+    }
+
+    /** How many tokens are given away. */
+    static int size() {
+        return TARGETS.size();
+    }
+
+    static Target target(long token) {
+        Target target = TARGETS.get(token);
+        if (target == null) { // a replica that begins after its run's deadline
+            throw new DistException(Status.CANCELLED, "the call that this function belongs to is over");
+        }
+        return target;
+    }
+
+    @FunctionalInterface
+    private interface Call {
+        long on(Target target) throws Exception;
+    }
+
+    /** The result; or the negative of a status, after telling what was thrown. */
+    private static long call(long token, Call call) {
+        Target target = null;
+        try {
+            target = target(token);
+            return call.on(target);
+        } catch (Throwable t) {
+            if (target != null) {
+                target.keep(t);
+            }
+            return -Target.tell(t);
+        }
+    }
+
+    /**
+     * For functions that libdist asks for no result: what they throw is kept, and found when the call is
+     * over.
+     */
+    private static void run(long token, Call call) {
+        Target target = TARGETS.get(token);
+        if (target != null) {
+            try {
+                call.on(target);
+            } catch (Throwable t) {
+                target.keep(t);
+            }
+        }
+    }
+
+    @Override
+    public int replica(long token, long replica) {
+        Target target = null;
+        try {
+            target = target(token);
+            target.replica(replica);
+            return 0;
+        } catch (Throwable t) {
+            if (target != null) {
+                target.keep(t);
+            }
+            return Target.tell(t);
+        }
+    }
+
+    @Override
+    public long values(long token, long replica, long args, long kwargs) {
+        return call(token, target -> target.values(replica, args, kwargs));
+    }
+
+    @Override
+    public long merge(long token, long strategy, long args) {
+        return call(token, target -> target.merge(strategy, args));
+    }
+
+    @Override
+    public int update(long token, long copy, long args) {
+        return (int) -call(token, target -> {
+            target.update(copy, args);
+            return 0;
+        });
+    }
+
+    @Override
+    public long update_values(long token, int replica, byte[] device, long copy, long args, long kwargs) {
+        return call(token, target -> target.updateValues(replica, Texts.of(device), copy, args, kwargs));
+    }
+
+    @Override
+    public long source(long token, long index) {
+        return element(token, target -> target.source(index));
+    }
+
+    @Override
+    public long file_source(long token, long file, byte[] name, long index) {
+        return element(token, target -> target.fileSource(file, Texts.of(name), index));
+    }
+
+    /** null is the end. */
+    private static long element(long token, Call call) {
+        long element = call(token, call);
+        return element != 0
+                ? element
+                : -DistModule.fail(Status.OUT_OF_RANGE.code(), Texts.bytes("the end of the source"));
+    }
+
+    @Override
+    public long dataset(long token, int numPipelines, int pipeline, int numReplicas) {
+        return call(token, target -> target.dataset(numPipelines, pipeline, numReplicas));
+    }
+
+    @Override
+    public long dataset_reduce(long token, long state, long batch) {
+        return call(token, target -> target.datasetReduce(state, batch));
+    }
+
+    @Override
+    public long value(long token, int replica, int numReplicas) {
+        return call(token, target -> target.value(replica, numReplicas));
+    }
+
+    @Override
+    public long initial(long token) {
+        return call(token, Target::initial);
+    }
+
+    @Override
+    public void loop(long token, long begin, long end) {
+        run(token, target -> {
+            target.loop(begin, end);
+            return 0;
+        });
+    }
+
+    @Override
+    public void reduce(long token, long acc, long in, long count, int dtype) {
+        run(token, target -> {
+            target.reduce(acc, in, count, DType.of(dtype));
+            return 0;
+        });
+    }
+
+    @Override
+    public void apply(long token, long tensor, long first, long count, int dtype, long gradient,
+            long parameter, int numStates, long states) {
+        run(token, target -> {
+            target.apply(tensor, first, count, DType.of(dtype), gradient, parameter, numStates, states);
+            return 0;
+        });
+    }
+
+    @Override
+    public int reduce_components(long token, int op, long components, long n, long out) {
+        return (int) -call(token, target -> {
+            target.reduceComponents(ReduceOp.of(op), components, n, out);
+            return 0;
+        });
+    }
+
+    @Override
+    public int broadcast_copies(long token, long value, long copies, long n) {
+        return (int) -call(token, target -> {
+            target.broadcastCopies(value, copies, n);
+            return 0;
+        });
+    }
+
+    @Override
+    public int gather_components(long token, long components, long n, int axis, long out) {
+        return (int) -call(token, target -> {
+            target.gatherComponents(components, n, axis, out);
+            return 0;
+        });
+    }
+
+    @Override
+    public void log(long token, int level, byte[] message) {
+        run(token, target -> {
+            target.log(LogLevel.of(level), Texts.of(message));
+            return 0;
+        });
+    }
+
+    @Override
+    public void release(long token) {
+        unregister(token);
+    }
+}

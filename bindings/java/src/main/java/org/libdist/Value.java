@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.Text;
+
+/**
+ * A tensor, or a list or dictionary of values, or one value for each replica. Immutable; its memory goes when
+ * it is closed and nothing else holds it, at the latest with the garbage collector. An item belongs to the
+ * value that it was asked of, and is closed with it; {@link #retain} makes one that is not. Values may
+ * outlive their strategy.
+ */
+public final class Value extends NativeObject {
+    private final long handle;
+    private final Value parent; // whose item this is; null: a value of its own
+
+    private Value(long handle) {
+        super(new Native("value", handle, DistModule::dist_value_release));
+        this.handle = handle;
+        parent = null;
+    }
+
+    private Value(long handle, Value parent) {
+        super(parent);
+        this.handle = handle;
+        this.parent = parent;
+    }
+
+    /** Takes a reference over; 0 is null. */
+    static Value taken(long handle) {
+        return handle == 0 ? null : new Value(handle);
+    }
+
+    /** One more reference to what is borrowed; 0 is null. */
+    static Value borrowed(long handle) {
+        return handle == 0 ? null : new Value(DistModule.dist_value_retain(handle));
+    }
+
+    /** One more reference, for native code to take over; null is 0. */
+    static long handedOver(Value value) {
+        return value == null ? 0 : value.ask(DistModule::dist_value_retain);
+    }
+
+    @Override
+    long acquire() {
+        super.acquire();
+        return handle;
+    }
+
+    /** A copy of a tensor, row-major. */
+    public static Value createTensor(Strategy strategy, Tensor tensor) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            DistModule.dist_value_create_tensor(uses.of(strategy), uses.tensor(tensor), out);
+            return taken(out[0]);
+        }
+    }
+
+    /** A value in the tensor's own memory, which must not change while the value is there. */
+    public static Value wrapTensor(Strategy strategy, Tensor tensor) {
+        Objects.requireNonNull(tensor, "tensor");
+        return keeping(tensor,
+                (uses, token, out) -> DistModule.dist_value_wrap_tensor(
+                                uses.of(strategy), uses.tensor(tensor), token, out));
+    }
+
+    /** An object of the program's, passed through runs and merging: what libdist has no kind for. */
+    public static Value wrapObject(Strategy strategy, Object object) {
+        Objects.requireNonNull(object, "object");
+        return keeping(object,
+                (uses, token, out) -> DistModule.dist_value_wrap_object(uses.of(strategy), token, out));
+    }
+
+    @FunctionalInterface
+    private interface Wrap {
+        void call(Uses uses, long token, long[] out);
+    }
+
+    private static Value keeping(Object object, Wrap wrap) {
+        long token = Upcalls.register(new Kept(object));
+        boolean made = false;
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            wrap.call(uses, token, out);
+            made = true;
+            return taken(out[0]);
+        } finally {
+            if (!made) {
+                Upcalls.unregister(token);
+            }
+        }
+    }
+
+    /** What native code holds by a token: the release ends it. */
+    private static final class Kept extends Target {
+        private final Object object;
+
+        Kept(Object object) {
+            this.object = object;
+        }
+    }
+
+    @FunctionalInterface
+    private interface Create {
+        void call(long strategy, long[] items, long n, long[] out);
+    }
+
+    private static Value of(Strategy strategy, List<Value> items, Create create) {
+        try (Uses uses = new Uses()) {
+            long[] out = new long[1];
+            create.call(uses.of(strategy), uses.all(items), items.size(), out);
+            return taken(out[0]);
+        }
+    }
+
+    /**
+     * A value of R components, items.get(r) for replica r; wherever a replica receives it, it finds its own.
+     */
+    public static Value createPerReplica(Strategy strategy, List<Value> items) {
+        return of(strategy, items, DistModule::dist_value_create_per_replica);
+    }
+
+    /** As {@link #createPerReplica}, for components that the caller knows to be equal. */
+    public static Value createMirrored(Strategy strategy, List<Value> items) {
+        return of(strategy, items, DistModule::dist_value_create_mirrored);
+    }
+
+    /** A list of values. */
+    public static Value createList(Strategy strategy, List<Value> items) {
+        return of(strategy, items, DistModule::dist_value_create_list);
+    }
+
+    /** A list of the other kind: replicas that give a list and a tuple do not agree. */
+    public static Value createTuple(Strategy strategy, List<Value> items) {
+        return of(strategy, items, DistModule::dist_value_create_tuple);
+    }
+
+    /** As {@link #createTuple(Strategy, List)}. */
+    public static Value createTuple(Strategy strategy, Value... items) {
+        return createTuple(strategy, Arrays.asList(items));
+    }
+
+    /** A dictionary; its keys come back sorted by their bytes. */
+    public static Value createDict(Strategy strategy, Map<String, Value> entries) {
+        byte[][] keys = entries.keySet().stream().map(Texts::bytes).toArray(byte[][] ::new);
+        return of(strategy, List.copyOf(entries.values()),
+                (s, items, n, out) -> DistModule.dist_value_create_dict(s, keys, items, n, out));
+    }
+
+    /** Nothing, as a value of its own: as the result of every replica it merges to itself. */
+    public static Value createNone(Strategy strategy) {
+        return of(strategy, List.of(), (s, items, n, out) -> DistModule.dist_value_create_none(s, out));
+    }
+
+    /** A text: passed through runs and merging, never computed with. */
+    public static Value createText(Strategy strategy, String text) {
+        byte[] bytes = Texts.bytes(text);
+        return of(
+                strategy, List.of(), (s, items, n, out) -> DistModule.dist_value_create_text(s, bytes, out));
+    }
+
+    /**
+     * One thing made of several tensors: INDEXED_SLICES (values, indices, dense shape or nothing), RAGGED
+     * (values, row splits from the outside in) or SPARSE (indices, values, dense shape).
+     */
+    public static Value createComposite(Strategy strategy, ValueKind kind, List<Value> parts) {
+        return of(strategy, parts,
+                (s, items, n, out) -> DistModule.dist_value_create_composite(s, kind.code, items, n, out));
+    }
+
+    /** A variable as a value, to pass it to a run; it keeps the variable's memory. */
+    public static Value createVariable(Variable variable) {
+        return variable.ask(handle -> {
+            long[] out = new long[1];
+            DistModule.dist_value_create_variable(handle, out);
+            return taken(out[0]);
+        });
+    }
+
+    /**
+     * A value of what a function makes for each replica, one after another on this thread.
+     *
+     * @throws X what the function threw
+     */
+    public static <X extends Exception> Value fromFunction(Strategy strategy, ValueFunction<X> fn) throws X {
+        Objects.requireNonNull(fn, "fn");
+        Target target = new Target() {
+            @Override
+            long value(int replica, int numReplicas) throws X {
+                return handedOver(fn.make(replica, numReplicas));
+            }
+        };
+        return Calls.<X>valueOf(target,
+                (uses, token, out) -> DistModule.dist_values_from_function(uses.of(strategy), token, out));
+    }
+
+    /** Another hold on the same value, with an end of its own. */
+    public Value retain() {
+        return ask(Value::borrowed);
+    }
+
+    /** What it is. */
+    public ValueKind kind() {
+        return ValueKind.of(askInt(DistModule::dist_value_kind));
+    }
+
+    /** How many items: components, entries, parts; 0 for all else. */
+    public int size() {
+        return askInt(handle -> (int) DistModule.dist_value_size(handle));
+    }
+
+    /** Item {@code index}: a component, an entry, a part. */
+    public Value item(int index) {
+        Value item = ask(handle -> item(DistModule.dist_value_item(handle, index)));
+        if (item == null || index < 0) {
+            throw new IndexOutOfBoundsException("item " + index + " of " + size());
+        }
+        return item;
+    }
+
+    /** All items. */
+    public List<Value> items() {
+        return IntStream.range(0, size()).mapToObj(this::item).toList();
+    }
+
+    /** The key of item {@code index} of a dictionary; null where there is none. */
+    public String key(int index) {
+        return ask(handle -> Texts.of(DistModule.dist_value_key(handle, index)));
+    }
+
+    /** The entry of a dictionary under a key; null where there is none. */
+    public Value get(String key) {
+        byte[] bytes = Texts.bytes(key);
+        return ask(handle -> item(DistModule.dist_value_get(handle, bytes)));
+    }
+
+    private Value item(long item) {
+        return item == 0 ? null : new Value(item, parent == null ? this : parent);
+    }
+
+    /**
+     * The tensor that it is, in libdist's memory: to be read. Of a variable, replica 0's copy.
+     *
+     * @throws DistException INVALID_ARGUMENT it is none; the message says what it is
+     */
+    public Tensor tensor() {
+        return ask(handle -> {
+            long[] numbers = Tensor.room();
+            DistModule.dist_value_tensor(handle, numbers);
+            return Tensor.described(numbers, new Memory(handle, Tensor.described(numbers, null)));
+        });
+    }
+
+    /** A reference that a view of the value's memory has. */
+    private static final class Memory {
+        Memory(long handle, Tensor view) {
+            long retained = DistModule.dist_value_retain(handle);
+            long bytes = view.size() * view.dtype().sizeBytes();
+            Native.CLEANER.register(this, () -> {
+                DistModule.dist_value_release(retained);
+                Pressure.remove(bytes);
+            });
+            Pressure.add(bytes);
+        }
+    }
+
+    /** The variable that it is, if it is one. */
+    public Optional<Variable> variable() {
+        return ask(handle -> Variable.found(DistModule.dist_value_variable(handle)));
+    }
+
+    /** The variable that it is, or is a copy of, as {@link Strategy#localResults} gives them. */
+    public Optional<Variable> container() {
+        return ask(handle -> Variable.found(DistModule.dist_value_container(handle)));
+    }
+
+    /** The text that it is; null: it is none. */
+    public String text() {
+        return ask(handle -> Texts.of(DistModule.dist_value_text(handle)));
+    }
+
+    /** The object that it wraps; null: none. */
+    public Object object() {
+        return ask(handle -> {
+            long token = DistModule.dist_value_object(handle);
+            return token == 0 ? null : ((Kept) Upcalls.target(token)).object;
+        });
+    }
+
+    /** On one line, the same on every machine: "PerReplica: 0: f32 1, 1: f32 2". */
+    public String describe() {
+        Text text = new Text();
+        try {
+            return ask(handle -> {
+                text.describe_value(handle);
+                return Texts.of(text.text());
+            });
+        } finally {
+            text.delete();
+        }
+    }
+
+    /** As {@link #describe}; "closed" where it is. */
+    @Override
+    public String toString() {
+        return owner.isClosed() ? "closed" : describe();
+    }
+
+    /** Whether both are the same value of libdist's: what merging goes by. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Value && ((Value) other).handle == handle;
+    }
+
+    @Override
+    public int hashCode() {
+        return Long.hashCode(handle);
+    }
+}

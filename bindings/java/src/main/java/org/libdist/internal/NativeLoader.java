@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist.internal;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.ref.WeakReference;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Properties;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Loads the native libraries: of the folder that -Ddist.native=DIR names, and no other then; else those in
+ * the jar, through a temporary folder; else what -Djava.library.path or the system has. An error says what
+ * was tried and why it did not do.
+ */
+final class NativeLoader {
+    private static final String OVERRIDE = "dist.native";
+    private static final String LOADED_BY = "org.libdist.loader";
+    private static final String BINDING = "libdist_java.so";
+    /** In the order in which they need each other; those of others may be beside ours, and need not. */
+    private static final List<String> LIBRARIES =
+            List.of("libtbb.so.12", "libhwloc.so.15", "libdist.so.0", BINDING);
+    private static final Pattern MISSING =
+            Pattern.compile("(lib[^\\s:/]+\\.so[.\\w]*): cannot open shared object file");
+
+    private final List<String> tried = new ArrayList<>();
+
+    private NativeLoader() {}
+
+    static void load() {
+        checkOtherLoaders();
+        new NativeLoader().find();
+    }
+
+    /**
+     * One JVM loads a native library once: which class loader was first stands in a place that all of them
+     * share.
+     */
+    private static void checkOtherLoaders() {
+        ClassLoader mine = NativeLoader.class.getClassLoader();
+        Properties shared = System.getProperties();
+        synchronized (shared) {
+            Object first = shared.get(LOADED_BY);
+            ClassLoader other =
+                    first instanceof WeakReference ? (ClassLoader) ((WeakReference<?>) first).get() : null;
+            if (other != null && other != mine) {
+                throw new UnsatisfiedLinkError(
+                        "libdist is loaded already, by another class loader of this JVM (" + other
+                        + "; this one is " + mine
+                        + "). A JVM loads native libraries once: put libdist's jar where both"
+                        + " find the same classes, in a parent of the two (of web applications: the server's lib"
+                        + " folder), and in neither of them");
+            }
+            shared.put(LOADED_BY, new WeakReference<>(mine));
+        }
+    }
+
+    private void find() {
+        String override = System.getProperty(OVERRIDE);
+        if (override != null) {
+            if (!loadFolder(Path.of(override).toAbsolutePath())) {
+                throw failure("-D" + OVERRIDE + " names a folder that does not do");
+            }
+            return;
+        }
+        if (!loadJar() && !loadByPath()) {
+            throw failure("libdist's native libraries were not found");
+        }
+    }
+
+    private UnsatisfiedLinkError failure(String what) {
+        return new UnsatisfiedLinkError(what + ". Tried:\n  " + String.join("\n  ", tried) + "\n-D" + OVERRIDE
+                + "=DIR names a folder with " + BINDING
+                + " and libdist.so.0; for this machine the jar would have them in " + folder());
+    }
+
+    /** Where the jar has this machine's: "native/linux-x86_64-glibc". */
+    private static String folder() {
+        String os = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+        String arch = System.getProperty("os.arch");
+        String machine = arch.equals("amd64") ? "x86_64" : arch;
+        return "native/"
+                + (os.equals("linux") ? "linux-" + machine + "-" + libc()
+                                      : os.replace(' ', '_') + "-" + machine);
+    }
+
+    private static String libc() {
+        try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
+            return maps.anyMatch(line -> line.contains("musl")) ? "musl" : "glibc";
+        } catch (IOException | RuntimeException e) {
+            return "glibc";
+        }
+    }
+
+    /** All libraries of a folder that are there; the binding has to be. */
+    private boolean loadFolder(Path folder) {
+        for (String name : LIBRARIES) {
+            Path library = folder.resolve(name);
+            boolean needed = name.equals(BINDING);
+            if (!Files.exists(library)) {
+                if (needed) {
+                    tried.add(library + ": not there");
+                    return false;
+                }
+            } else if (!loadFile(library)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean loadFile(Path library) {
+        try {
+            System.load(library.toString());
+            return true;
+        } catch (UnsatisfiedLinkError e) {
+            tried.add(library + ": " + explain(e));
+            return false;
+        }
+    }
+
+    private boolean loadByPath() {
+        try {
+            System.loadLibrary("dist_java");
+            return true;
+        } catch (UnsatisfiedLinkError e) {
+            tried.add("java.library.path (" + System.getProperty("java.library.path") + "): " + explain(e));
+            return false;
+        }
+    }
+
+    /**
+     * A library cannot be loaded out of a jar: it is written to a temporary folder, which is emptied at
+     * once.
+     */
+    private boolean loadJar() {
+        String folder = folder();
+        if (NativeLoader.class.getResource("/" + folder + "/" + BINDING) == null) {
+            tried.add("the jar's " + folder + ": not there");
+            return false;
+        }
+        Path temporary = null;
+        try {
+            temporary = Files.createTempDirectory("libdist-");
+            for (String name : LIBRARIES) {
+                try (InputStream in = NativeLoader.class.getResourceAsStream("/" + folder + "/" + name)) {
+                    if (in != null) {
+                        Files.copy(in, temporary.resolve(name));
+                    }
+                }
+            }
+            return loadFolder(temporary);
+        } catch (IOException e) {
+            tried.add(
+                    "the jar's " + folder + ", by way of " + System.getProperty("java.io.tmpdir") + ": " + e);
+            return false;
+        } finally {
+            remove(temporary);
+        }
+    }
+
+    private static void remove(Path folder) {
+        if (folder == null) {
+            return;
+        }
+        try {
+            for (String name : LIBRARIES) {
+                Files.deleteIfExists(folder.resolve(name));
+            }
+            Files.deleteIfExists(folder);
+        } catch (IOException e) {
+            // what is left in a temporary folder does no harm
+        }
+    }
+
+    /** The loader's words, and what to do about them. */
+    private static String explain(UnsatisfiedLinkError error) {
+        String words = String.valueOf(error.getMessage());
+        Matcher missing = MISSING.matcher(words);
+        if (words.contains("already loaded in another classloader")) {
+            return words
+                    + ". A JVM loads a native library once: put libdist's jar where both find the same"
+                    + " classes";
+        }
+        if (!missing.find()) {
+            return words;
+        }
+        String library = missing.group(1);
+        String advice = ": put it beside libdist's, or where the system looks (LD_LIBRARY_PATH)";
+        if (library.startsWith("libtbb.so")) {
+            advice =
+                    " (oneTBB, which libdist needs): install it (Debian, Ubuntu: libtbb12; others: tbb)";
+        } else if (library.startsWith("libhwloc.so")) {
+            advice =
+                    " (hwloc, which libdist needs): install it (Debian, Ubuntu: libhwloc15; others: hwloc)";
+        }
+        return "this machine has no " + library + advice + " [" + words + "]";
+    }
+}

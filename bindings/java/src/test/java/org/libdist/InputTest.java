@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
+import static org.libdist.Tap.floats;
+import static org.libdist.Tap.thrown;
+import static org.libdist.Tensors.copyOf;
+import static org.libdist.Tensors.scalar;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/** Datasets, metrics, losses, checkpoints, scopes, names, and what can be seen inside. */
+final class InputTest {
+    private InputTest() {}
+
+    static void addTo(Tap tap) {
+        tap.add("datasets of tensors", InputTest::ofTensors);
+        tap.add("datasets of sources, files and functions", InputTest::ofFunctions);
+        tap.add("a source's exception comes out of the iterator", InputTest::brokenSources);
+        tap.add("metrics and losses", InputTest::metrics);
+        tap.add("checkpoints", InputTest::checkpoints);
+        tap.add("scopes and the current strategy", InputTest::scopes);
+        tap.add("looking inside", InputTest::inside);
+        tap.add("names and options", InputTest::names);
+        tap.add("threads of the program's own", InputTest::hostThreads);
+    }
+
+    private static void ofTensors() {
+        try (Strategy strategy = new Strategy(2); Dataset dataset = Dataset.fromTensors(strategy,
+                                                          List.of(copyOf(new float[] {0, 1, 2, 3, 4, 5, 6})),
+                                                          DatasetOptions.DEFAULT.globalBatchSize(4))) {
+            List<String> batches = new ArrayList<>();
+            for (Value batch : dataset) {
+                try (batch) {
+                    batches.add(batch.describe());
+                }
+            }
+            equal(List.of("PerReplica: 0: f32[2] [0, 1], 1: f32[2] [2, 3]",
+                          "PerReplica: 0: f32[2] [4, 5], 1: f32[1] [6]"),
+                    batches);
+            try (BatchIterator pass = dataset.iterator()) {
+                pass.next().close();
+                Position position = pass.position();
+                check(pass.hasNext());
+                equal(position, pass.position()); // what hasNext() has asked for does not count
+                Value second = pass.next();
+                check(!pass.hasNext() && pass.nextOptional().isEmpty());
+                check(thrown(NoSuchElementException.class, pass::next).getCause() instanceof DistException);
+                equal(second.describe(), dataset.iterator(position).next().describe());
+            }
+            equal("PerReplica: 0: \"f32[?]\", 1: \"f32[?]\"", dataset.elementSpec().describe());
+            Value count = dataset.reduce(Value.createTensor(strategy, scalar(0L)),
+                    (state, batch) ->
+                            Value.createTensor(strategy, scalar(state.tensor().longs().get(0) + 1)));
+            equal("i64 2", count.describe());
+            thrown(IOException.class,
+                    () -> dataset.reduce(null, (state, batch) -> { throw new IOException(); }));
+            dataset.checkShards(0);
+            check(dataset.explain().contains("7"), dataset.explain());
+            thrown(DistException.class,
+                    () -> Dataset.fromTensors(strategy, List.of(), DatasetOptions.DEFAULT));
+        }
+    }
+
+    private static void ofFunctions() {
+        int before = Upcalls.size();
+        try (Strategy strategy = new Strategy(2)) {
+            Source squares = index -> index < 4 ? Value.createTensor(strategy, scalar(index * index)) : null;
+            try (Dataset dataset = Dataset.fromSource(
+                         strategy, squares, DatasetOptions.DEFAULT.globalBatchSize(4))) {
+                equal("PerReplica: 0: i64[2] [0, 1], 1: i64[2] [4, 9]", dataset.iterator().next().describe());
+            }
+            try (Dataset files = Dataset.fromFiles(strategy, List.of("a", "b"),
+                         (file, name, index) -> index < 1 ? Value.createText(strategy, name + file) : null,
+                         DatasetOptions.DEFAULT.globalBatchSize(2))) {
+                equal("PerReplica: 0: [\"a0\"], 1: [\"b1\"]",
+                        files.iterator().next().describe().replace("{", "").replace("}", ""));
+            }
+            try (Dataset made = Dataset.fromFunction(strategy, context -> {
+                equal(2, context.numReplicasInSync());
+                return Dataset.fromTensors(strategy, List.of(copyOf(new int[] {1, 2, 3, 4})),
+                        DatasetOptions.DEFAULT.globalBatchSize(context.perReplicaBatchSize(4)));
+            }, DatasetOptions.DEFAULT)) {
+                equal("PerReplica: 0: i32[2] [1, 2], 1: i32[2] [3, 4]", made.iterator().next().describe());
+            }
+            thrown(IOException.class, () -> Dataset.fromFunction(strategy, context -> {
+                throw new IOException();
+            }, DatasetOptions.DEFAULT));
+        }
+        for (int i = 0; i < 100 && Upcalls.size() > before; i++) { // iterators that were dropped
+            System.gc();
+            Thread.yield();
+        }
+    }
+
+    private static void brokenSources() {
+        try (Strategy strategy = new Strategy(2)) {
+            IOException own = new IOException("row 2");
+            try (Dataset dataset = Dataset.fromSource(strategy, index -> {
+                if (index == 2) {
+                    throw own;
+                }
+                return Value.createTensor(strategy, copyOf(new float[] {index, index}));
+            }, DatasetOptions.DEFAULT); BatchIterator pass = dataset.iterator()) {
+                pass.next();
+                pass.next();
+                check(thrown(IOException.class, pass::next) == own);
+            }
+            BindingTest.usable(strategy);
+        }
+    }
+
+    private static void metrics() {
+        try (Strategy strategy = new Strategy(2);
+                Metric mean = Metric.create(strategy, MetricKind.MEAN, "loss");
+                Metric accuracy = Metric.create(strategy, MetricKind.ACCURACY, null)) {
+            equal("loss", mean.name());
+            equal(MetricKind.ACCURACY, accuracy.kind());
+            strategy.run(replica -> {
+                mean.update(replica, copyOf(new float[] {replica.id(), 2}));
+                accuracy.update(replica, copyOf(new int[] {1, 2}), copyOf(new int[] {1, replica.id()}), null);
+                Tensor out = scalar(0f);
+                Losses.averageLoss(replica, copyOf(new float[] {1, 2}), null, 4, out);
+                equal(0.75, out.item());
+                Losses.scaleRegularizationLoss(replica, scalar(3f), out);
+                equal(1.5, out.item());
+            });
+            equal(1.25, mean.result(strategy));
+            equal(0.5, accuracy.result(strategy));
+            equal("loss", mean.variable().name());
+            check(mean.variable() == mean.variable());
+            mean.reset(strategy);
+            equal(0.0, mean.result(strategy));
+        }
+    }
+
+    private static void checkpoints() throws IOException {
+        Path folder = Files.createTempDirectory("libdist-test");
+        Path file = folder.resolve("übung.safetensors");
+        try (Strategy strategy = new Strategy(2)) {
+            Variable w = Variable.create(strategy, "w", copyOf(new float[] {1, 2}));
+            Position position = new Position(3, 4, 0, 5);
+            Checkpoint.save(strategy, file, List.of(w),
+                    CheckpointOptions.DEFAULT.position(position)
+                            .names(List.of("layer/w"))
+                            .metadata(Map.of("note", "zwölf")));
+            w.assign(strategy, Assign.SET, Value.createTensor(strategy, copyOf(new float[] {0, 0})));
+            Position found = Checkpoint
+                                     .load(strategy, file, List.of(w),
+                                             CheckpointOptions.DEFAULT.position(new Position(0, 0, 0, 0))
+                                                     .names(List.of("layer/w")))
+                                     .get();
+            equal(position, found);
+            floats(w.component(1), 1, 2);
+            try (Checkpoint checkpoint = Checkpoint.open(strategy, file)) {
+                equal(1, checkpoint.size());
+                equal("layer/w", checkpoint.name(0));
+                equal(new Checkpoint.Spec(DType.F32, List.of(2L)), checkpoint.spec("layer/w"));
+                floats(checkpoint.read("layer/w").tensor(), 1, 2);
+                equal("zwölf", checkpoint.metadata().get("note"));
+                equal(Status.NOT_FOUND, thrown(DistException.class, () -> checkpoint.read("other")).status());
+            }
+            thrown(IllegalArgumentException.class,
+                    () -> Checkpoint.save(
+                                    strategy, file, List.of(w), CheckpointOptions.DEFAULT.names(List.of())));
+            equal(Status.NOT_FOUND,
+                    thrown(DistException.class,
+                            () -> Checkpoint.load(strategy, folder.resolve("none"), List.of(w)))
+                            .status());
+        } finally {
+            Files.deleteIfExists(file);
+            Files.delete(folder);
+        }
+    }
+
+    @SuppressWarnings("try") // a scope is there to be closed
+    private static void scopes() throws InterruptedException {
+        try (Strategy strategy = new Strategy(2)) {
+            check(!Strategy.hasCurrent() && !Strategy.inCrossReplicaContext());
+            equal(StrategyKind.DEFAULT, Strategy.current().kind());
+            equal(0, Replica.current().id());
+            try (Scope outer = strategy.scope(); Scope inner = strategy.scope()) {
+                check(Strategy.current() == strategy && Strategy.inCrossReplicaContext());
+                equal(null, Replica.current());
+                thrown(DistException.class, () -> {
+                    try (Strategy other = new Strategy(1)) {
+                        other.scope().close();
+                    }
+                });
+            }
+            check(!Strategy.hasCurrent());
+            strategy.run(replica -> check(Replica.current() == replica));
+            Strategy.setCurrent(strategy);
+            check(Strategy.current() == strategy);
+            Strategy.setCurrent(null);
+            Strategy mine = Strategy.current();
+            Throwable[] elsewhere = new Throwable[1];
+            Thread thread = new Thread(() -> elsewhere[0] = thrown(DistException.class, mine::numReplicas));
+            thread.start();
+            thread.join();
+            equal(Status.FAILED_PRECONDITION, ((DistException) elsewhere[0]).status());
+        }
+    }
+
+    private static void inside() {
+        ConcurrentLinkedQueue<String> lines = new ConcurrentLinkedQueue<>();
+        try (Strategy strategy = new Strategy(
+                     StrategyOptions.DEFAULT.replicas(3).log((level, line) -> lines.add(level + line)))) {
+            for (int i = 0; i < 3; i++) {
+                strategy.run(replica -> replica.barrier(CollectiveOptions.tag("ünd")));
+            }
+            check(strategy.explain().contains("replicas"), strategy.explain());
+            check(strategy.writeTrace().contains("ünd"));
+            check(strategy.writeMetrics("main").contains("strategy=\"main\""));
+            List<Straggler> rows = strategy.stragglers();
+            equal("ünd", rows.get(0).tag());
+            equal(Collective.BARRIER, rows.get(0).collective());
+            Properties properties = strategy.query();
+            equal(3, properties.numReplicas());
+            check(properties.useMergeCall() && !properties.betweenGraph());
+            equal(StrategyKind.MIRRORED, strategy.kind());
+            check(strategy.device(2).endsWith("CPU:2") && strategy.parameterDevice(0).endsWith("CPU:0"));
+            thrown(DistException.class, () -> strategy.device(3));
+            check(strategy.clusterResolver().isEmpty());
+            equal(100, Dist.version() / 1);
+            check(!Dist.hasFeature("teleport"));
+        }
+    }
+
+    private static void names() {
+        equal("MEAN", ReduceOp.MEAN.tfName());
+        equal(ReduceOp.SUM, ReduceOp.fromName("sum"));
+        equal(ReduceOp.MEAN, ReduceOp.fromAggregation(Aggregation.MEAN));
+        equal(Communication.NCCL, Communication.fromName("nccl"));
+        equal(Synchronization.ON_READ, Synchronization.fromName("on_read"));
+        equal(Aggregation.ONLY_FIRST_REPLICA, Aggregation.fromName("ONLY_FIRST_REPLICA"));
+        equal(InputMode.PER_REPLICA, InputMode.fromName("per_replica"));
+        equal(ShardPolicy.OFF, ShardPolicy.fromName("off"));
+        equal("RING", Communication.RING.tfName());
+        equal("ON_WRITE", Synchronization.ON_WRITE.tfName());
+        equal("SUM", Aggregation.SUM.tfName());
+        equal("PER_WORKER", InputMode.PER_WORKER.tfName());
+        equal("HINT", ShardPolicy.HINT.tfName());
+        equal("HIERARCHICAL_COPY", CrossDeviceKind.HIERARCHICAL_COPY.tfName());
+        equal(Status.INVALID_ARGUMENT,
+                thrown(DistException.class, () -> ShardPolicy.fromName("all")).status());
+        equal("/job:localhost/replica:0/task:0/device:CPU:1", Dist.canonicalDevice("CPU:1"));
+        check(java.util.Arrays.equals(new long[] {2, 2, 1}, Dist.batchSizesForWorker(5, 3, 1, 0)));
+        CommunicationOptions options =
+                CommunicationOptions.DEFAULT.implementation(Communication.RING)
+                        .merge(CommunicationOptions.DEFAULT.bytesPerPack(8).timeout(Duration.ofSeconds(2)));
+        equal(Communication.RING, options.implementation());
+        equal(8L, options.bytesPerPack());
+        equal(Duration.ofSeconds(2), options.timeout().get());
+        check(options.describe().startsWith("Options(bytes_per_pack=8,timeout_seconds=2"), options);
+        thrown(DistException.class, () -> new InputContext(1, 0, 3).perReplicaBatchSize(4));
+    }
+
+    private static void hostThreads() throws InterruptedException {
+        StrategyOptions options = StrategyOptions.DEFAULT.replicas(2).threads(ReplicaThreads.HOST);
+        try (Strategy strategy = new Strategy(options)) {
+            thrown(DistException.class, () -> strategy.run(replica -> {}));
+            for (int round = 0; round < 2; round++) {
+                IOException own = round == 0 ? null : new IOException("replica 1");
+                Throwable[] seen = new Throwable[2];
+                Thread peer = new Thread(() -> seen[1] = entered(strategy, 1, own));
+                peer.start();
+                seen[0] = entered(strategy, 0, null);
+                peer.join();
+                check(seen[1] == own, seen[1]);
+                check(round == 0 ? seen[0] == null : seen[0] instanceof DistException, seen[0]);
+            }
+        }
+    }
+
+    private static Throwable entered(Strategy strategy, int id, IOException failure) {
+        try {
+            strategy.enter(id, replica -> {
+                equal(id, replica.id());
+                if (failure != null) {
+                    throw failure;
+                }
+                replica.barrier();
+            });
+            return null;
+        } catch (IOException | DistException e) {
+            return e;
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist.transcript;
+
+import java.util.Set;
+
+/** Calls that Java's types do not let a program make. Each of them only fails in C, or names nothing. */
+final class LeftOut {
+    private static final Set<String> ONE_DESTINATION = Set.of("reduce_to", "broadcast_to",
+            "destination_device", "cross_device_reduce", "cross_device_broadcast");
+    private static final Set<String> REPLICAS_OWN =
+            Set.of("replica_id", "replica_num_replicas", "replica_strategy", "replica_leave", "replica_read",
+                    "replica_assign", "replica_assign_value", "replica_scatter", "replica_update",
+                    "replica_variable", "all_reduce", "all_reduce_value", "all_gather_value", "merge_call");
+
+    private LeftOut() {}
+
+    /** Why a call cannot be made; null: it can. */
+    static String reason(Line line) {
+        String number = number(line);
+        if (number != null) {
+            return "no enumerator has the number of " + number;
+        }
+        if (line.name.equals("run_values") && !line.has("fn")) {
+            return "runValues() without a function is a NullPointerException";
+        }
+        if (line.name.equals("update_values") && !line.has("variable")) {
+            return "updateValues() without a variable is a NullPointerException";
+        }
+        if (REPLICAS_OWN.contains(line.name) && !line.has("replica")) {
+            return "there is no method without a replica";
+        }
+        if (!destinationsSayOneThing(line)) {
+            return "a Destination says one thing";
+        }
+        return isNoDataset(line) ? "a value is no Dataset" : null;
+    }
+
+    private static String number(Line line) {
+        String[] keys = {"op", "aggregation", "options.aggregation", "synchronization",
+                "options.synchronization", "implementation", "mode", "policy"};
+        int[] first = {1, 0, 0, 0, 0, 0, 0, -1};
+        int[] last = {6, 3, 3, 3, 3, 2, 1, 3};
+        for (int i = 0; i < keys.length; i++) {
+            if (line.given.containsKey(keys[i])
+                    && (line.integer(keys[i]) < first[i] || line.integer(keys[i]) > last[i])) {
+                return keys[i];
+            }
+        }
+        return line.name.equals("cross_device_name") && line.integer("kind") > 5 ? "kind" : null;
+    }
+
+    private static boolean destinationsSayOneThing(Line line) {
+        if (ONE_DESTINATION.contains(line.name)) {
+            return line.given.containsKey("destination") || said(line, "destination.") == 1;
+        }
+        if (line.name.endsWith("batch_reduce_to") || line.name.equals("cross_device_batch_reduce")) {
+            int n = line.given.containsKey("destinations") ? 0 : line.items("values").size();
+            for (int i = 0; i < n; i++) {
+                if (said(line, "destinations" + i + ".") != 1) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private static long said(Line line, String prefix) {
+        return line.given.keySet().stream().filter(key -> key.startsWith(prefix)).count();
+    }
+
+    private static boolean isNoDataset(Line line) {
+        if (line.given.getOrDefault("dataset", "d").charAt(0) != 'd') {
+            return true;
+        }
+        return line.below.stream().anyMatch(function -> function.name.equals("dataset")
+                        && function.answered.getOrDefault("result", "-").charAt(0) == 'v');
+    }
+}
