@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what each binding offers to the functions of dist.h.
+
+    coverage.py [--list LANGUAGE]
+
+A binding offers a function if its hand-written sources call what SWIG made of it. A function that a language
+does not offer needs a row in exceptions.md, and a row that is no longer true is an error too. --list prints a
+language's functions and the files that call them. Exit status: 0, or 1 with what is wrong.
+"""
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+HEADER = HERE.parent / "include" / "dist" / "dist.h"
+
+# What dist.i gives another form: the class's method, or function, that calls it.
+METHODS = {
+    "dist_explain": "explain",
+    "dist_dataset_explain": "explain_dataset",
+    "dist_value_describe": "describe_value",
+    "dist_variable_describe": "describe_variable",
+    "dist_write_trace": "write_trace",
+    "dist_write_metrics": "write_metrics",
+    "dist_fail": "fail",
+}
+CLASSES = {"dist_stragglers": "Stragglers"}
+
+
+class Language:
+    """Where a binding's hand-written sources are, and how they write a call of generated code."""
+
+    def __init__(self, folder, pattern, generated, function, method, constructor):
+        self.files = [
+            path
+            for path in sorted((HERE / folder).rglob(pattern))
+            if not any(part in path.parts for part in generated) and "test" not in path.name.lower()
+        ]
+        self.text = {path: path.read_text(encoding="utf-8") for path in self.files}
+        self.function, self.method, self.constructor = function, method, constructor
+
+    def callers(self, name):
+        """The files that call C's function `name`."""
+        call = re.compile(self.form(name))
+        return [path for path, text in self.text.items() if call.search(text)]
+
+    def form(self, name):
+        if name in METHODS:
+            return self.method(METHODS[name])
+        if name in CLASSES:
+            return self.constructor(CLASSES[name])
+        if name.endswith("_init"):
+            return self.constructor(name[: -len("_init")])
+        return self.function(name)
+
+
+def upper(name):
+    return name[0].upper() + name[1:]
+
+
+LANGUAGES = {
+    "Go": Language(
+        "go",
+        "*.go",
+        ("internal", "examples"),
+        lambda name: rf"\bcdist\.{upper(name)}\b",
+        lambda name: rf"\.{upper(name)}\(",
+        lambda name: rf"\bcdist\.New{upper(name)}\(",
+    ),
+    "Java": Language(
+        "java/src/main",
+        "*.java",
+        (),
+        lambda name: rf"\bDistModule(?:\.|::){name}\b",
+        lambda name: rf"\.{name}\(",
+        lambda name: rf"\bnew {name}\(",
+    ),
+    "Python": Language(
+        "python",
+        "*.py",
+        ("tests", "examples"),
+        lambda name: rf"\b_cdist\.{name}\b",
+        lambda name: rf"\.{name}\(",
+        lambda name: rf"\b_cdist\.{name}\(",
+    ),
+}
+
+
+def header_functions():
+    text = HEADER.read_text(encoding="utf-8")
+    return re.findall(r"^DIST_API\s[^;{]*?\b(dist_\w+)\s*\(", text, re.MULTILINE)
+
+
+def exceptions():
+    """(function, language) -> the reason, from the table in exceptions.md."""
+    rows = {}
+    for line in (HERE / "exceptions.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("| `") or len(cells) != 3:
+            continue
+        languages = list(LANGUAGES) if cells[1] == "all" else [name.strip() for name in cells[1].split(",")]
+        for function in re.findall(r"`(\w+)`", cells[0]):
+            for language in languages:
+                rows[function, language] = cells[2]
+    return rows
+
+
+def check():
+    functions, excused, wrong = header_functions(), exceptions(), []
+    for function, language in excused:
+        if function not in functions:
+            wrong.append(f"exceptions.md: {function} is no function of dist.h")
+        if language not in LANGUAGES:
+            wrong.append(f"exceptions.md: {language} is no binding's name")
+    for name, language in LANGUAGES.items():
+        for function in functions:
+            offered = bool(language.callers(function))
+            if not offered and (function, name) not in excused:
+                wrong.append(f"{name} does not offer {function}, and exceptions.md does not say why")
+            if offered and (function, name) in excused:
+                wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
+        left_out = sum((function, name) in excused for function in functions)
+        print(f"{name}: {len(functions) - left_out} of {len(functions)} functions")
+    return wrong
+
+
+def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "--list" and arguments[1] in LANGUAGES:
+        for function in header_functions():
+            files = LANGUAGES[arguments[1]].callers(function)
+            print(function, *(path.relative_to(HERE) for path in files))
+        return 0
+    if arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    wrong = check()
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

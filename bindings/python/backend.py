@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The PEP 517 backend: meson-python on the whole project.
+
+meson-python wants pyproject.toml beside the project's own meson.build, which for libdist is two folders up and belongs
+to more than Python. So it gets a folder of links to the project in which this folder's pyproject.toml lies on top. A
+source distribution is such a folder too, and needs this file no longer.
+"""
+
+import contextlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import tarfile
+import tempfile
+
+import mesonpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PARTS = ["LICENSE", "README.md", "bindings", "capi", "core", "include", "meson.build", "meson_options.txt"]
+
+
+@contextlib.contextmanager
+def _project():
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        for part in PARTS:
+            os.symlink(ROOT / part, os.path.join(folder, part))
+        pathlib.Path(folder, "pyproject.toml").write_bytes((HERE / "pyproject.toml").read_bytes())
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """What meson-python needs beside itself."""
+    with _project():
+        return mesonpy.get_requires_for_build_wheel(config_settings)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """Builds the wheel."""
+    with _project():
+        return mesonpy.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """Packs the sources that the wheel is built from, with a pyproject.toml that meson-python takes as it is."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PARTS],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\n")
+    version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text(encoding="utf-8")).group(1)
+    name = f"libdist-{version}"
+    pyproject = (HERE / "pyproject.toml").read_text(encoding="utf-8")
+    pyproject = pyproject.replace('build-backend = "backend"\nbackend-path = ["."]', 'build-backend = "mesonpy"')
+    description = f"Metadata-Version: 2.1\nName: libdist\nVersion: {version}\n"
+    with tarfile.open(os.path.join(sdist_directory, f"{name}.tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for path in filter(None, listed):
+            if (ROOT / path).is_file():
+                archive.add(ROOT / path, f"{name}/{path}")
+        for path, text in (("pyproject.toml", pyproject), ("PKG-INFO", description)):
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return f"{name}.tar.gz"

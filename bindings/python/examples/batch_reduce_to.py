@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program by which tf.distribute documents batch_reduce_to. Run as `batch_reduce_to.py [REPLICAS]` (2).
+
+It prints the variable's copies: 2.0 2.0 on two replicas, 1.0 on one.
+"""
+
+import sys
+
+import numpy as np
+
+import libdist
+from libdist import Aggregation, ReduceOp, Strategy, StrategyKind
+
+
+def merge(strategy, value, variable):
+    """Once for all replicas, with the values of all."""
+    (reduced,) = strategy.batch_reduce_to(ReduceOp.SUM, [(value, variable)])
+
+    def assign(copy, value):
+        copy[...] = value
+
+    strategy.update(variable, assign, (reduced,))
+
+
+def step(replica, variable):
+    """On every replica."""
+    replica.merge_call(merge, (np.float32(1), variable))
+
+
+def main(replicas):
+    """Runs the program."""
+    kind = StrategyKind.ONE_DEVICE if replicas == 1 else StrategyKind.MIRRORED
+    with Strategy(replicas, kind=kind) as strategy:
+        variable = strategy.variable(np.float32(0), aggregation=Aggregation.SUM)
+        strategy.run_values(step, (variable,))
+        print(*(f"{float(copy):.1f}" for copy in strategy.local_results(variable)))
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
+    except libdist.DistError as error:
+        sys.exit(f"batch_reduce_to: {error}")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saves a checkpoint in the middle of a pass, and goes on from there with another number of replicas.
+
+The file has the variable, where the input was, and a text of the program's own.
+"""
+
+import pathlib
+import tempfile
+
+import numpy as np
+
+import libdist
+from libdist import Aggregation, Assign, ReduceOp, Strategy
+
+ROWS = np.arange(24.0)
+
+
+def make(strategy):
+    """A variable, and batches of four rows in a drawn order."""
+    total = strategy.variable(np.zeros(()), name="total", aggregation=Aggregation.SUM)
+    return total, strategy.dataset_from_tensors(ROWS, global_batch_size=4, shuffle=True, seed=7)
+
+
+def add(replica, rows, total):
+    """On every replica: its rows go into the variable."""
+    replica.assign(total, rows.sum(), Assign.ADD)
+
+
+def first_half(path):
+    """Three batches on two replicas, and a checkpoint."""
+    with Strategy(2) as strategy:
+        total, dataset = make(strategy)
+        with iter(dataset) as batches:
+            for _ in range(3):
+                strategy.run_values(add, (next(batches), total))
+            position = batches.position
+        libdist.save_checkpoint(strategy, path, [total], position=position, metadata={"run": "first"})
+        print(f"saved after {position.batches} batches: {total.read():.0f}")
+
+
+def second_half(path):
+    """The rest of the pass on four replicas."""
+    with Strategy(4) as strategy:
+        total, dataset = make(strategy)
+        position = libdist.load_checkpoint(strategy, path, [total], position=True)
+        with libdist.Checkpoint(strategy, path) as file:
+            print(f"the {file.metadata['run']} run left {file['total']:.0f} at row {position.elements}")
+        for rows in dataset.iterate_from(position):
+            strategy.run_values(add, (rows, total))
+        print(f"all rows: {total.read():.0f}, as {strategy.reduce(ReduceOp.MEAN, ROWS.sum()):.0f} should be")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    first_half(pathlib.Path(folder) / "half.safetensors")
+    second_half(pathlib.Path(folder) / "half.safetensors")

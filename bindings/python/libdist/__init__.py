@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libdist: replicas as threads, and collectives between them (tf.distribute for host CPUs).
+
+import numpy as np
+import libdist
+
+def step(replica):
+    gradient = np.array([1.0, 2.0, 3.0], np.float32)
+    return replica.all_reduce(libdist.ReduceOp.SUM, gradient, out=gradient)
+
+with libdist.Strategy(4) as strategy:
+    print(strategy.run(step)[0])
+"""
+
+from ._collectives import Collectives, Op, Operator
+from ._input import DatasetOptions, batch_sizes_for_worker
+from ._inspection import Straggler
+from ._options import Options
+from ._outside import Destination, Properties, ValueContext
+from ._tensors import Array, Tensor, TensorLike, dtype_of, numpy_dtype
+from ._updates import UpdatePlace
+from .checkpoint import Checkpoint
+from .checkpoint import load as load_checkpoint
+from .checkpoint import save as save_checkpoint
+from .communication import CommunicationOptions
+from .constants import (
+    MAX_CONTRIBUTIONS,
+    MAX_NDIM,
+    MAX_REPLICAS,
+    MAX_TAG_BYTES,
+    Aggregation,
+    Apply,
+    Assign,
+    Collective,
+    Communication,
+    CrossDeviceKind,
+    DType,
+    InputMode,
+    LogLevel,
+    MetricKind,
+    Numerics,
+    Placement,
+    ReduceOp,
+    ScanKind,
+    Scatter,
+    ShardPolicy,
+    Status,
+    StrategyKind,
+    Synchronization,
+    Threads,
+    ValueKind,
+)
+from .context import get_replica, get_strategy, has_strategy, in_cross_replica_context, set_strategy
+from .cross_device import CrossDevice, HostFunctions
+from .dataset import Dataset, DatasetIterator, InputContext, Position
+from .errors import (
+    Aborted,
+    AlreadyExists,
+    Cancelled,
+    DataLoss,
+    DeadlineExceeded,
+    DistError,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    OutOfRange,
+    PermissionDenied,
+    ResourceExhausted,
+    Unavailable,
+    Unimplemented,
+    Unknown,
+    error_of,
+    status_name,
+)
+from .group import Group
+from .metric import Metric, average_loss, scale_regularization_loss
+from .names import (
+    aggregation_from_name,
+    aggregation_name,
+    canonical_device,
+    communication_from_name,
+    communication_name,
+    cross_device_name,
+    has_feature,
+    input_mode_from_name,
+    input_mode_name,
+    reduce_op_from_aggregation,
+    reduce_op_from_name,
+    reduce_op_name,
+    shard_policy_from_name,
+    shard_policy_name,
+    synchronization_from_name,
+    synchronization_name,
+    version,
+)
+from .replica import Block, Replica
+from .strategy import Strategy
+from .values import Value
+from .variables import Drift, Variable
+from .work import Begin, Plan, Work
+
+__version__ = "{}.{}.{}".format(version() // 10000, version() // 100 % 100, version() % 100)
+
+__all__ = [
+    "Aborted",
+    "Aggregation",
+    "AlreadyExists",
+    "Apply",
+    "Array",
+    "Assign",
+    "Begin",
+    "Block",
+    "Cancelled",
+    "Checkpoint",
+    "Collective",
+    "Collectives",
+    "Communication",
+    "CommunicationOptions",
+    "CrossDevice",
+    "CrossDeviceKind",
+    "DType",
+    "DataLoss",
+    "Dataset",
+    "DatasetIterator",
+    "DatasetOptions",
+    "DeadlineExceeded",
+    "Destination",
+    "DistError",
+    "Drift",
+    "FailedPrecondition",
+    "Group",
+    "HostFunctions",
+    "InputContext",
+    "InputMode",
+    "Internal",
+    "InvalidArgument",
+    "LogLevel",
+    "MAX_CONTRIBUTIONS",
+    "MAX_NDIM",
+    "MAX_REPLICAS",
+    "MAX_TAG_BYTES",
+    "Metric",
+    "MetricKind",
+    "NotFound",
+    "Numerics",
+    "Op",
+    "Operator",
+    "Options",
+    "OutOfRange",
+    "PermissionDenied",
+    "Placement",
+    "Plan",
+    "Position",
+    "Properties",
+    "ReduceOp",
+    "Replica",
+    "ResourceExhausted",
+    "ScanKind",
+    "Scatter",
+    "ShardPolicy",
+    "Status",
+    "Straggler",
+    "Strategy",
+    "StrategyKind",
+    "Synchronization",
+    "Tensor",
+    "TensorLike",
+    "Threads",
+    "Unavailable",
+    "Unimplemented",
+    "Unknown",
+    "UpdatePlace",
+    "Value",
+    "ValueContext",
+    "ValueKind",
+    "Variable",
+    "Work",
+    "aggregation_from_name",
+    "aggregation_name",
+    "average_loss",
+    "batch_sizes_for_worker",
+    "canonical_device",
+    "communication_from_name",
+    "communication_name",
+    "cross_device_name",
+    "dtype_of",
+    "error_of",
+    "get_replica",
+    "get_strategy",
+    "has_feature",
+    "has_strategy",
+    "in_cross_replica_context",
+    "input_mode_from_name",
+    "input_mode_name",
+    "load_checkpoint",
+    "numpy_dtype",
+    "reduce_op_from_aggregation",
+    "reduce_op_from_name",
+    "reduce_op_name",
+    "save_checkpoint",
+    "scale_regularization_loss",
+    "set_strategy",
+    "shard_policy_from_name",
+    "shard_policy_name",
+    "status_name",
+    "synchronization_from_name",
+    "synchronization_name",
+    "version",
+]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls back into Python. C is given a number, the token, in place of a function; the registry knows what it is.
+
+Nothing may unwind through C: what a function raises stays here, libdist is told a status and a text, and whoever made
+the native call raises the very exception again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, NoReturn, Optional
+
+from . import _cdist
+from .constants import Status
+from .errors import Aborted, DistError
+
+_targets: dict[int, Any] = {}
+_tokens = itertools.count(1)
+
+
+def keep(target: Any) -> int:
+    """A token for the target; it is never given to another one."""
+    token = next(_tokens)
+    _targets[token] = target
+    return token
+
+
+def target_of(token: int) -> Any:
+    """What a token stands for."""
+    return _targets[token]
+
+
+def release(token: int, _targets: dict[int, Any] = _targets) -> None:
+    """The token is no longer used."""
+    _targets.pop(token, None)  # also when the interpreter ends, and the module's own names are gone
+
+
+def _plain(text: str) -> str:
+    """A text that can cross: UTF-8 without NUL."""
+    return text.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")
+
+
+def _described(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # of an exception of the program's
+        text = "its text cannot be had"
+    return f"{name}: {text}" if text else name
+
+
+def tell(error: BaseException) -> int:
+    """Tells libdist, on this thread, of what a function raised; the status for it."""
+    if isinstance(error, DistError):
+        if error._told:
+            return int(_cdist.fail_as_told(error.status, _plain(error.message)))
+        return int(_cdist.fail(error.status, _plain(error.message)))
+    status = Status.UNKNOWN
+    if isinstance(error, KeyboardInterrupt):
+        status = Status.CANCELLED
+    elif isinstance(error, MemoryError):
+        status = Status.RESOURCE_EXHAUSTED
+    return int(_cdist.fail(status, _plain(_described(error))))
+
+
+class Failures:
+    """What the functions of one native call raised, by replica (-1: not a replica's)."""
+
+    __slots__ = ("all",)
+
+    def __init__(self) -> None:
+        self.all: list[tuple[int, BaseException]] = []
+
+    def add(self, error: BaseException, replica: int = -1) -> int:
+        """Keeps an exception, and tells libdist; the status."""
+        self.all.append((replica, error))
+        return tell(error)
+
+    def choose(self, report: Optional[DistError]) -> Optional[BaseException]:
+        """What the caller is to get: of the replica that the report names, else of the lowest that failed by itself."""
+        own = sorted((f for f in self.all if not _of_a_peer(f[1])), key=lambda failure: failure[0])
+        if not own:
+            return report
+        named = [failure for failure in own if report is not None and failure[0] == report.replica]
+        chosen = (named or own)[0][1]
+        for replica, other in own:
+            repeated = isinstance(other, DistError) and report is not None and other.message == report.message
+            if other is not chosen and not repeated and hasattr(chosen, "add_note"):
+                whose = f"replica {replica}" if replica >= 0 else "another call"
+                chosen.add_note(f"{whose} failed too: {_described(other)}")
+        return chosen
+
+    def raise_for(self, report: Optional[DistError]) -> NoReturn:
+        """Raises what choose() gives."""
+        error = self.choose(report)
+        self.all.clear()  # a traceback holds the frames that hold this object
+        assert error is not None
+        raise error
+
+
+def _of_a_peer(error: BaseException) -> bool:
+    return isinstance(error, Aborted) and error._told
+
+
+def call(failures: Failures, native: Callable[..., Any], *arguments: Any) -> Any:
+    """A native call whose functions keep their exceptions in `failures`; raises the one that is to be raised."""
+    report: Optional[DistError] = None
+    result = None
+    try:
+        result = native(*arguments)
+    except DistError as error:
+        report = error
+    if report is not None or failures.all:
+        failures.raise_for(report)
+    return result
+
+
+class _Callbacks(_cdist.Callbacks):
+    """The one object that takes all calls of libdist; see dist.i, section 4."""
+
+    def replica(self, token: int, replica: int) -> int:
+        return int(_targets[token].on_replica(replica))
+
+    def values(self, token: int, replica: int, args: int, kwargs: int) -> int:
+        return int(_targets[token].on_values(replica, args, kwargs))
+
+    def merge(self, token: int, strategy: int, args: int) -> int:
+        return int(_targets[token].on_merge(strategy, args))
+
+    def update(self, token: int, copy: int, args: int) -> int:
+        return int(_targets[token].on_update(copy, args))
+
+    def update_values(self, token: int, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
+        return int(_targets[token].on_update_values(replica, device, copy, args, kwargs))
+
+    def source(self, token: int, index: int) -> int:
+        return int(_targets[token].on_source(index))
+
+    def file_source(self, token: int, file: int, name: str, index: int) -> int:
+        return int(_targets[token].on_file_source(file, name, index))
+
+    def dataset(self, token: int, num_pipelines: int, pipeline: int, num_replicas: int) -> int:
+        return int(_targets[token].on_dataset(num_pipelines, pipeline, num_replicas))
+
+    def dataset_reduce(self, token: int, state: int, batch: int) -> int:
+        return int(_targets[token].on_dataset_reduce(state, batch))
+
+    def value(self, token: int, replica: int, num_replicas: int) -> int:
+        return int(_targets[token].on_value(replica, num_replicas))
+
+    def initial(self, token: int) -> int:
+        return int(_targets[token].on_initial())
+
+    def loop(self, token: int, begin: int, end: int) -> None:
+        _targets[token].on_loop(begin, end)
+
+    def reduce(self, token: int, acc: int, values: int, count: int, dtype: int) -> None:
+        _targets[token].on_reduce(acc, values, count, dtype)
+
+    def apply(
+        self,
+        token: int,
+        tensor: int,
+        first: int,
+        count: int,
+        dtype: int,
+        gradient: int,
+        parameter: int,
+        num_states: int,
+        states: int,
+    ) -> None:
+        _targets[token].on_apply(tensor, first, count, dtype, gradient, parameter, num_states, states)
+
+    def reduce_components(self, token: int, op: int, components: int, n: int, out: int) -> int:
+        return int(_targets[token].on_reduce_components(op, components, n, out))
+
+    def broadcast_copies(self, token: int, value: int, copies: int, n: int) -> int:
+        return int(_targets[token].on_broadcast_copies(value, copies, n))
+
+    def gather_components(self, token: int, components: int, n: int, axis: int, out: int) -> int:
+        return int(_targets[token].on_gather_components(components, n, axis, out))
+
+    def log(self, token: int, level: int, message: str) -> None:
+        _targets[token].on_log(level, message)
+
+    def release(self, token: int, _release: Any = release) -> None:
+        _release(token)
+
+
+# Never ended: what libdist releases last, it releases while the interpreter takes modules apart.
+_cdist.set_callbacks(_Callbacks().__disown__())

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# The generated module, private: the functions of dist.h and dist.i under their C names. What they give is typed above it.
+from typing import Any
+
+class Callbacks:
+    def __disown__(self) -> Callbacks: ...
+
+def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives: how arguments become one native call. Replica makes it and waits, Begin and Plan give Work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
+
+import numpy as np
+
+from . import _calls, _cdist, _tensors
+from ._options import native_options
+from .constants import DType, ReduceOp, ScanKind
+from .errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+Result = TypeVar("Result")
+Operator = Callable[[Any, Any], None]
+"""op(acc, values): acc[:] = op(acc, values), for pieces of a tensor, from several threads at once."""
+Op = Union[int, Operator]
+"""A ReduceOp, or the program's own operator."""
+
+
+class _Operator:
+    """The program's own operator; see Operator."""
+
+    def __init__(self, fn: Operator) -> None:
+        self.fn = fn
+        self.failures = _calls.Failures()
+        self.token = _calls.keep(self)
+
+    def on_reduce(self, acc: int, values: int, count: int, dtype: int) -> None:
+        try:
+            self.fn(_tensors.row_at(acc, count, dtype, writable=True), _tensors.row_at(values, count, dtype))
+        except BaseException as error:  # C goes on: the caller learns of it afterwards
+            self.failures.all.append((-1, error))
+
+    def end(self) -> None:
+        """Nobody calls it any longer; raises what it raised."""
+        _calls.release(self.token)
+        if self.failures.all:
+            self.failures.raise_for(None)
+
+
+class Issue:
+    """One collective that is ready to be called: the native function, its arguments, and what they need."""
+
+    __slots__ = ("name", "native", "head", "ins", "outs", "options", "operator", "result")
+
+    def __init__(self, name: str, native: Any, head: tuple[Any, ...], options: dict[str, Any]) -> None:
+        self.name = name
+        self.native = native
+        self.head = head
+        self.options = native_options(options)
+        self.operator: Optional[_Operator] = None
+        self.ins: Optional[list[Any]] = None
+        self.outs: Optional[list[Any]] = None
+        self.result: Any = None
+
+    def some_options(self) -> Any:
+        """The native options, made if there are none yet."""
+        if self.options is None:
+            self.options = _cdist.dist_collective_options()
+        return self.options
+
+    def call(self, replica: int) -> None:
+        """The native call."""
+        if self.ins is None and self.outs is None:
+            self.native(replica, *self.head, self.options)
+            return
+        n = len(self.outs if self.outs is not None else self.ins or ())
+        self.native(replica, *self.head, self.ins, self.outs, n, self.options)
+
+
+def _is_list(tensors: Any) -> bool:
+    return isinstance(tensors, (list, tuple))
+
+
+def _listed(tensors: Any) -> list[Any]:
+    return list(tensors) if _is_list(tensors) else [tensors]
+
+
+def _like(tensor: Any, dtype: Optional[DType] = None, shape: Optional[tuple[int, ...]] = None) -> Any:
+    """Room for a result like `tensor`."""
+    if isinstance(tensor, _tensors.Tensor):
+        return _tensors.Tensor(np.empty(shape if shape is not None else tensor.shape, np.uint16), tensor.dtype)
+    array = tensor if isinstance(tensor, np.ndarray) else np.asarray(tensor)
+    return np.empty(array.shape if shape is None else shape, _tensors.numpy_dtype(dtype) if dtype else array.dtype)
+
+
+_WIDE = (DType.I32, DType.U32, DType.I64, DType.U64)
+_FLOATS = (DType.F16, DType.BF16, DType.F32, DType.F64, DType.COMPLEX64)
+
+
+def _reduced(op: Op, tensor: Any) -> Any:
+    """Room for a reduction's result: MEAN of integers has another dtype."""
+    if op != ReduceOp.MEAN:
+        return _like(tensor)
+    dtype = _tensors.dtype_of(tensor if isinstance(tensor, _tensors.Tensor) else np.asarray(tensor))
+    if dtype in _FLOATS or dtype == DType.BOOL:
+        return _like(tensor)
+    return _like(tensor, DType.F64 if dtype in _WIDE else DType.F32)
+
+
+class Collectives(Generic[Result]):
+    """Every collective, with what is common to the three ways of calling it.
+
+    `x` is a tensor, or a list of them, which travel together; `out` is where the results go: `out=x` is in place,
+    and without it they are new arrays. All replicas make the same collectives in the same order.
+    """
+
+    def _call(self, issue: Issue) -> Result:
+        raise NotImplementedError
+
+    def _members(self, options: Any) -> int:
+        raise NotImplementedError
+
+    def _issue(
+        self, name: str, native: Any, head: tuple[Any, ...], x: Any, out: Any, options: Any, op: Optional[Op] = None
+    ) -> Result:
+        issue = Issue(name, native, head, options)
+        if op is not None:
+            if callable(op):
+                issue.operator = _Operator(op)
+                issue.some_options().set_reduce(issue.operator.token)
+                op = ReduceOp.USER
+            issue.head = (int(op), *head)
+        if x is not None:
+            issue.ins = _tensors.give_all(_listed(x))
+        if out is not None:
+            issue.outs = issue.ins if out is x else _tensors.give_all(_listed(out), writable=True)
+        issue.result = out
+        return self._call(issue)
+
+    def all_reduce(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Reduces over all replicas; every replica gets the results."""
+        if out is None:
+            out = self._new_results(op, x, options)
+        return self._issue("dist_all_reduce", _cdist.dist_all_reduce, (), x, out, options, op)
+
+    def reduce_to_root(self, op: Op, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Reduces over all replicas; the root gets the results, the others None where they give no `out`."""
+        if out is None and self._is_root(root, options):
+            out = self._new_results(op, x, options)
+        return self._issue("dist_reduce_to_root", _cdist.dist_reduce_to_root, (root,), x, out, options, op)
+
+    def reduce_scatter(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Reduces over all replicas; every replica gets a part of each result, equal ones where no `out` is given."""
+        if out is None:
+            whole = self._new_results(op, x, options)
+            out = self._map(whole, lambda tensor: self._scaled(tensor, options, divide=True))
+        return self._issue("dist_reduce_scatter", _cdist.dist_reduce_scatter, (), x, out, options, op)
+
+    def all_gather(self, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Joins the tensors of all replicas along the axis; `out` is needed where their sizes there differ."""
+        if out is None:
+            out = self._map(x, lambda tensor: self._scaled(tensor, options))
+        return self._issue("dist_all_gather", _cdist.dist_all_gather, (), x, out, options)
+
+    def gather_to_root(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """As all_gather(), for the root alone."""
+        if out is None and self._is_root(root, options):
+            out = self._map(x, lambda tensor: self._scaled(tensor, options))
+        return self._issue("dist_gather_to_root", _cdist.dist_gather_to_root, (root,), x, out, options)
+
+    def broadcast(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
+        return self._issue("dist_broadcast", _cdist.dist_broadcast, (root,), x, x if out is None else out, options)
+
+    def scatter_from_root(self, root: int, x: Any, out: Any, **options: Unpack[Options]) -> Result:
+        """Gives every replica a part of each of the root's tensors; `x` is None elsewhere."""
+        return self._issue("dist_scatter_from_root", _cdist.dist_scatter_from_root, (root,), x, out, options)
+
+    def all_to_all(self, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Every replica gives every replica a part of its tensors; `out` is needed with splits."""
+        if out is None:
+            out = self._map(x, _like)
+        return self._issue("dist_all_to_all", _cdist.dist_all_to_all, (), x, out, options)
+
+    def scan(
+        self, op: Op, x: Any, out: Any = None, *, kind: int = ScanKind.INCLUSIVE, **options: Unpack[Options]
+    ) -> Result:
+        """Reduces over the replicas up to each one."""
+        if out is None:
+            out = self._map(x, _like)
+        return self._issue("dist_scan", _cdist.dist_scan, (int(kind),), x, out, options, op)
+
+    def permute(self, destination: int, source: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Result:
+        """Every replica gives its tensors to `destination` and gets those of `source`; -1: nobody."""
+        if out is None:
+            out = self._map(x, _like)
+        return self._issue("dist_permute", _cdist.dist_permute, (destination, source), x, out, options)
+
+    # ---- room for results ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def _map(x: Any, fn: Callable[[Any], Any]) -> Any:
+        return [fn(tensor) for tensor in x] if _is_list(x) else fn(x)
+
+    @staticmethod
+    def _new_results(op: Op, x: Any, options: Any) -> Any:
+        contributions = options.get("contributions", 1) or 1
+        tensors = _listed(x)
+        results = [_reduced(op, tensor) for tensor in tensors[: len(tensors) // contributions]]
+        return results if _is_list(x) else results[0]
+
+    def _is_root(self, root: int, options: Any) -> bool:
+        raise NotImplementedError
+
+    def _scaled(self, tensor: Any, options: Any, divide: bool = False) -> Any:
+        shape = list(np.shape(tensor.array if isinstance(tensor, _tensors.Tensor) else tensor))
+        axis = options.get("axis", 0)
+        if not -len(shape) <= axis < len(shape):
+            return _like(tensor)  # libdist has the words
+        members = self._members(options)
+        if divide and shape[axis] % members:
+            raise InvalidArgument(
+                f"dist_reduce_scatter(): {shape[axis]} rows are no {members} equal parts: give an `out` on each replica"
+            )
+        shape[axis] = shape[axis] // members if divide else shape[axis] * members
+        return _like(tensor, shape=tuple(shape))

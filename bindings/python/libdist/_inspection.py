@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of Strategy that looks inside: explain, traces, metrics, stragglers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from . import _cdist
+from .constants import Collective
+
+
+class Straggler(NamedTuple):
+    """How often a replica was the last to come to the meetings of one tag, collective and group."""
+
+    collective: Collective
+    group: int
+    """Which group of replicas met; 0: all."""
+    replica: int
+    meetings: int
+    """Of this tag, collective and group, whoever was last."""
+    times_last: int
+    mean_late_ns: int
+    """How long all others, all there, waited for it."""
+    max_late_ns: int
+    tag: str
+
+
+class Inspection:
+    """See Strategy."""
+
+    def _native(self, name: str = "Strategy") -> int:
+        raise NotImplementedError
+
+    def explain(self) -> str:
+        """What the strategy came to on this machine, and why: lines for people."""
+        text = _cdist.Text()
+        text.explain(self._native("dist_explain"))
+        return str(text.text())
+
+    def write_trace(self) -> str:
+        """What the flight recorder holds as a trace for Perfetto or chrome://tracing: JSON."""
+        text = _cdist.Text()
+        text.write_trace(self._native("dist_write_trace"))
+        return str(text.text())
+
+    def write_metrics(self, name: Optional[str] = None) -> str:
+        """Counters and gauges in Prometheus' text format; `name` becomes the label `strategy`."""
+        text = _cdist.Text()
+        text.write_metrics(self._native("dist_write_metrics"), name)
+        return str(text.text())
+
+    def stragglers(self) -> list[Straggler]:
+        """Who comes last: a table over the meetings that the recorder still holds, most often last first."""
+        rows = _cdist.Stragglers()
+        rows.read(self._native("dist_stragglers"))
+        return [
+            Straggler(
+                Collective(rows.collective(row)),
+                rows.group(row),
+                rows.replica(row),
+                rows.meetings(row),
+                rows.times_last(row),
+                rows.mean_late_ns(row),
+                rows.max_late_ns(row),
+                rows.tag(row),
+            )
+            for row in range(rows.size())
+        ]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of collectives as keyword arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Optional, Sequence, TypedDict, Union
+
+from . import _cdist
+
+if TYPE_CHECKING:
+    from .group import Group
+
+
+def nanoseconds(seconds: Optional[float]) -> int:
+    """A timeout as C has it: None is the default (0), a negative or infinite one is no limit (-1)."""
+    if seconds is None:
+        return 0
+    if seconds < 0 or math.isinf(seconds):
+        return -1
+    return max(1, round(seconds * 1e9))
+
+
+class Options(TypedDict, total=False):
+    """What every collective takes beside its own arguments; all members of a group give the same."""
+
+    tag: str
+    """A name for reports."""
+    timeout: Optional[float]
+    """Seconds: the longest wait for a peer; None: the strategy's; negative or inf: no limit."""
+    group: Optional[Group]
+    """Who meets; None: all replicas."""
+    axis: int
+    """The dimension that parts are cut from or joined along; negative ones count from the end."""
+    numerics: int
+    """Numerics.ORDERED or REPRODUCIBLE."""
+    weights: Union[None, float, Sequence[float]]
+    """Of a MEAN: one weight, or one for each contribution; this replica's own."""
+    contributions: int
+    """How many tensors this replica adds to each sum; its own."""
+    splits: Optional[Sequence[int]]
+    """Of all_to_all(): the sizes of the parts along the axis; None: equal ones."""
+    bytes_per_pack: int
+    """About how much a pack of a planned list has; 0: the strategy's."""
+    implementation: int
+    """A Communication; of no consequence for the bits."""
+
+
+_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "implementation")
+
+
+def native_options(options: dict[str, Any]) -> Any:
+    """Options as the native object; None where there are none."""
+    if not options:
+        return None
+    native = _cdist.dist_collective_options()
+    for name, given in options.items():
+        if name == "tag":
+            native.tag = given or None
+        elif name == "timeout":
+            native.timeout_ns = nanoseconds(given)
+        elif name == "group":
+            native.group = 0 if given is None else given._native()
+        elif name in _PLAIN:
+            setattr(native, name, int(given))
+        elif name == "weights":
+            if given is not None:
+                weights = [given] if isinstance(given, (int, float)) else list(given)
+                native.set_weights(weights, len(weights))
+        elif name == "splits":
+            if given is not None:
+                native.set_splits(list(given), len(given))
+        else:
+            raise TypeError(f"{name!r} is no option of a collective: there are {', '.join(Options.__annotations__)}")
+    return native

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of Strategy that works on values from outside runs: reduce, broadcast, gather, update."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
+
+from . import _calls, _cdist, values
+from ._updates import UpdateFn, update_values
+from .constants import StrategyKind
+from .values import Value
+from .variables import Variable
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Destination:
+    """Where a reduction's result is wanted: one of the three. A Variable, Value or device's name alone will do too."""
+
+    __slots__ = ("variable", "value", "device")
+
+    def __init__(self, variable: Optional[Variable] = None, value: Any = None, device: Optional[str] = None) -> None:
+        self.variable = variable
+        """Where this variable's copies are."""
+        self.value = value
+        """Where this value's components are; a tensor is in one place."""
+        self.device = device
+        """A device by name: "CPU:1", or "replica:1": that of replica 1."""
+
+
+Where = Union[None, str, Destination, Variable, Value, Any]
+"""A destination; None: on every replica."""
+
+
+class Destinations:
+    """Destinations for the native layer."""
+
+    def __init__(self, strategy: int, where: Sequence[Where]) -> None:
+        self._native = _cdist.Destinations()
+        self._values: list[Value] = []
+        for one in where:
+            if not isinstance(one, Destination):
+                one = _destination(one)
+            value = None
+            if one.value is not None:
+                value = values.make(strategy, one.value)
+                self._values.append(value)
+            variable = one.variable._native() if one.variable is not None else 0
+            self._native.add(variable, values.handle_of(value), one.device)
+
+    def get(self) -> Any:
+        """For the call."""
+        return self._native.get()
+
+
+def _destination(where: Any) -> Destination:
+    if isinstance(where, str):
+        return Destination(device=where)
+    if isinstance(where, Variable):
+        return Destination(variable=where)
+    return Destination(value=where)
+
+
+class ValueContext:
+    """For whom a component is made."""
+
+    __slots__ = ("replica_id", "num_replicas")
+
+    def __init__(self, replica_id: int, num_replicas: int) -> None:
+        self.replica_id = replica_id
+        self.num_replicas = num_replicas
+
+
+class _ValueFn:
+    """The function of values_from_function()."""
+
+    def __init__(self, fn: Callable[[ValueContext], Any], strategy: int) -> None:
+        self.fn = fn
+        self.strategy = strategy
+        self.seen = values.Seen()
+        self.failures = _calls.Failures()
+
+    def on_value(self, replica: int, num_replicas: int) -> int:
+        try:
+            return values.hand_over(self.strategy, self.fn(ValueContext(replica, num_replicas)), self.seen)
+        except BaseException as error:
+            return -self.failures.add(error, replica)
+
+
+class Properties:
+    """What a strategy is, in TensorFlow's words (of tf.distribute.StrategyExtended)."""
+
+    def __init__(self, native: Any) -> None:
+        self.kind = StrategyKind(native.kind)
+        self.num_replicas: int = native.num_replicas
+        self.num_parameter_devices: int = native.num_parameter_devices
+        self.num_workers: int = native.num_workers
+        """Processes."""
+        self.in_multi_worker_mode = bool(native.in_multi_worker_mode)
+        """More than one process."""
+        self.require_static_shapes = bool(native.require_static_shapes)
+        """Batches and gathered values may not differ in size."""
+        self.use_merge_call = bool(native.use_merge_call)
+        """Replicas may call merge_call()."""
+        self.between_graph = bool(native.between_graph)
+        """Variables are kept away from the replicas: central storage."""
+        self.should_init = bool(native.should_init)
+        """This process initializes variables."""
+        self.should_checkpoint = bool(native.should_checkpoint)
+        """This process writes checkpoints."""
+        self.should_save_summary = bool(native.should_save_summary)
+        """This process writes summaries."""
+        self.global_batch_size = bool(native.global_batch_size)
+        """A batch is for all replicas together, and is divided."""
+
+
+class Outside:
+    """See Strategy. Values are whatever values.py takes and gives."""
+
+    _handle: int
+    _host_failures: Optional[_calls.Failures]
+
+    def _native(self, name: str = "Strategy") -> int:
+        raise NotImplementedError
+
+    # ---- what it is ----------------------------------------------------------------------------------------
+
+    @property
+    def num_replicas(self) -> int:
+        """How many replicas are in sync."""
+        return int(_cdist.dist_strategy_num_replicas(self._native("dist_strategy_num_replicas")))
+
+    @property
+    def kind(self) -> StrategyKind:
+        """How values and variables are placed."""
+        return StrategyKind(_cdist.dist_strategy_kind(self._native("dist_strategy_kind")))
+
+    def device(self, replica_id: int) -> str:
+        """The name of a replica's device, in full."""
+        return str(_cdist.dist_strategy_device(self._native("dist_strategy_device"), replica_id))
+
+    def parameter_device(self, index: int) -> str:
+        """As device(), of the devices that variables are on."""
+        return str(_cdist.dist_strategy_parameter_device(self._native("dist_strategy_parameter_device"), index))
+
+    @property
+    def devices(self) -> list[str]:
+        """The names of all replicas' devices."""
+        return [self.device(replica) for replica in range(self.num_replicas)]
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        """The names of the devices that variables are on."""
+        return [self.parameter_device(i) for i in range(self.query().num_parameter_devices)]
+
+    def query(self) -> Properties:
+        """What the strategy is."""
+        native = _cdist.dist_strategy_properties()
+        _cdist.dist_strategy_query(self._native("dist_strategy_query"), native)
+        return Properties(native)
+
+    @property
+    def cluster_resolver(self) -> Optional[int]:
+        """What describes the cluster: None where the strategy is of one process, as all are in this version."""
+        return _cdist.dist_strategy_cluster_resolver(self._native("dist_strategy_cluster_resolver")) or None
+
+    # ---- values --------------------------------------------------------------------------------------------
+
+    def reduce(self, op: int, value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
+        """Reduces a per-replica value to one tensor; with an axis, or several, over these too. op: SUM or MEAN."""
+        handle = self._native("dist_reduce")
+        axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
+        given = values.make(handle, value)
+        return values.owned(self._call(_cdist.dist_reduce, handle, int(op), given._handle, axes, len(axes or ())))
+
+    def reduce_to(self, op: int, value: Any, destination: Where = None) -> Any:
+        """Reduces a per-replica value to where it is wanted."""
+        handle = self._native("dist_reduce_to")
+        where = Destinations(handle, [destination] if destination is not None else [])
+        given = values.make(handle, value)
+        return values.owned(self._call(_cdist.dist_reduce_to, handle, int(op), given._handle, where.get()))
+
+    def batch_reduce_to(self, op: int, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
+        """reduce_to() of several (value, destination) pairs in one pass."""
+        handle = self._native("dist_batch_reduce_to")
+        given = [values.make(handle, value) for value, _ in pairs]
+        where = Destinations(handle, _all_or_none(pairs))
+        handles = [value._handle for value in given]
+        results = self._call(_cdist.dist_batch_reduce_to, handle, int(op), handles, where.get(), len(handles))
+        return [values.owned(result) for result in results]
+
+    def broadcast_to(self, value: Any, destination: Where = None) -> Any:
+        """One value where it is wanted: mirrored where that is on every replica."""
+        handle = self._native("dist_broadcast_to")
+        where = Destinations(handle, [destination] if destination is not None else [])
+        given = values.make(handle, value)
+        return values.owned(self._call(_cdist.dist_broadcast_to, handle, given._handle, where.get()))
+
+    def gather(self, value: Any, axis: int = 0) -> Any:
+        """Joins the components of a per-replica value to one tensor."""
+        handle = self._native("dist_gather")
+        given = values.make(handle, value)
+        return values.owned(self._call(_cdist.dist_gather, handle, given._handle, axis))
+
+    def destination_device(self, destination: Where) -> str:
+        """The name, in full, of the device that a destination is on."""
+        handle = self._native("dist_destination_device")
+        where = Destinations(handle, [destination] if destination is not None else [])
+        return str(_cdist.dist_destination_device(handle, where.get()))
+
+    def local_results(self, value: Any) -> tuple[Any, ...]:
+        """A value's components in replica order; of a variable its copies; of any other value a tuple of itself."""
+        handle = self._native("dist_local_results")
+        given = values.make(handle, value)
+        result = values.owned(_cdist.dist_local_results(handle, given._handle))
+        return tuple(result)
+
+    def per_replica(self, items: Sequence[Any]) -> Value:
+        """A value of one thing for each replica: Value.per_replica()."""
+        return Value.per_replica(self._self(), items)
+
+    def values_from_function(self, fn: Callable[[ValueContext], Any]) -> Any:
+        """A value of what fn(context) makes for each replica, one after another."""
+        handle = self._native("dist_values_from_function")
+        target = _ValueFn(fn, handle)
+        token = _calls.keep(target)
+        try:
+            result = _calls.call(target.failures, _cdist.dist_values_from_function, handle, token)
+        finally:
+            _calls.release(token)
+        return values.owned(result)
+
+    # ---- variables -----------------------------------------------------------------------------------------
+
+    def update(self, variable: Variable, fn: Callable[..., None], args: Any = None) -> None:
+        """Calls fn(copy, *args) on every copy of a variable, some at the same time: Variable.update()."""
+        self._native("dist_update")
+        variable.update(fn, args)
+
+    def update_values(
+        self,
+        variable: Variable,
+        fn: UpdateFn,
+        args: Any = (),
+        kwargs: Optional[dict[str, Any]] = None,
+        *,
+        group: bool = True,
+    ) -> Any:
+        """Calls fn(place, *args, **kwargs) for one copy after another, and merges what it returns.
+
+        place.copy is the copy, to be changed in place. group=False: each leaf of the result is a tuple of what the
+        calls gave.
+        """
+        native = (_cdist.dist_update_values, self._native("dist_update_values"), variable._native())
+        return update_values(self._self(), variable, native, fn, args, kwargs, group)
+
+    def update_non_slot(
+        self, fn: UpdateFn, args: Any = (), kwargs: Optional[dict[str, Any]] = None, *, group: bool = True
+    ) -> Any:
+        """As update_values(), of what is no variable: once for each device that variables are on."""
+        native = (_cdist.dist_update_non_slot, self._native("dist_update_non_slot"))
+        return update_values(self._self(), None, native, fn, args, kwargs, group)
+
+    def variable_created_in_scope(self, variable: Any) -> bool:
+        """Whether this strategy made a variable, or the variable that a copy is of."""
+        handle = self._native("dist_variable_created_in_scope")
+        given = values.make(handle, variable)
+        return bool(_cdist.dist_variable_created_in_scope(handle, given._handle))
+
+    def value_container(self, value: Any) -> Optional[Variable]:
+        """The variable that a value is, or is a copy of, as local_results() gives them; None for other values."""
+        given = values.make(self._native("dist_value_container"), value)
+        handle = _cdist.dist_value_container(given._handle)
+        return Variable._of(handle, given) if handle else None
+
+    def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
+        """A call that may use the program's own functions: what they raise is raised."""
+        if self._host_failures is None:
+            return native(*arguments)
+        return _calls.call(self._host_failures, native, *arguments)
+
+    def _self(self) -> Strategy:
+        from .strategy import Strategy
+
+        assert isinstance(self, Strategy)
+        return self
+
+
+def _all_or_none(pairs: Sequence[tuple[Any, Where]]) -> list[Where]:
+    where = [destination for _, destination in pairs]
+    return [] if all(one is None for one in where) else where

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs: what one call of Strategy.run() or run_values() is while replicas are in it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from . import _calls, values
+from .replica import Replica
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class _Thread:
+    """Ends with its thread."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Current(threading.local):
+    """The replica objects whose functions this thread is in, the innermost last; and its default strategy."""
+
+    def __init__(self) -> None:
+        self.replicas: list[Replica] = []
+        self.thread = _Thread()
+        self.default: Optional[Strategy] = None
+
+
+current = _Current()
+
+
+class Run:
+    """The replica function of one run, what each replica returned and what it raised."""
+
+    def __init__(self, strategy: Strategy, fn: Callable[..., Any]) -> None:
+        self.strategy = strategy
+        self.fn = fn
+        self.token = _calls.keep(self)
+        self.failures = _calls.Failures()
+        self.results: list[Any] = [None] * strategy.num_replicas
+        self.seen = values.Seen()
+        self.shared = values.Shared()
+        self._lock = threading.Lock()
+        self._left = 0
+        self._given_up = False
+
+    def on_replica(self, handle: int) -> int:
+        replica = Replica(handle, self.strategy, self.shared)
+        current.replicas.append(replica)
+        try:
+            self.results[replica.id] = self.fn(replica)
+            return 0
+        except BaseException as error:
+            return self.failures.add(error, replica.id)
+        finally:
+            self._leave(replica)
+
+    def on_values(self, handle: int, args: int, kwargs: int) -> int:
+        replica = Replica(handle, self.strategy, self.shared)
+        current.replicas.append(replica)
+        try:
+            positional = values.borrowed(args, self.seen) or ()
+            named = values.borrowed(kwargs, self.seen) or {}
+            result = self.fn(replica, *positional, **named)
+            return values.hand_over(self.strategy._handle, result, self.seen)
+        except BaseException as error:
+            return -self.failures.add(error, replica.id)
+        finally:
+            self._leave(replica)
+
+    def end(self, abandoned: bool) -> None:
+        """The native call is over. After a deadline replicas may be inside still: the last of them ends the run."""
+        with self._lock:
+            self._given_up = abandoned
+            over = not abandoned or self._left == len(self.results)
+        if over:
+            _calls.release(self.token)
+
+    def _leave(self, replica: Replica) -> None:
+        replica._over = True
+        current.replicas.pop()
+        with self._lock:
+            self._left += 1
+            last = self._given_up and self._left == len(self.results)
+        if last:
+            _calls.release(self.token)
+
+
+def current_replica(handle: int) -> Optional[Replica]:
+    """The object of a handle, where this thread is in its function."""
+    for replica in reversed(current.replicas):
+        if replica._handle == handle:
+            return replica
+    return None

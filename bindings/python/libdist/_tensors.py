@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors: how arrays go into libdist, and how libdist's memory comes out as arrays, without a copy either way."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _cdist
+from .constants import DType
+from .errors import InvalidArgument
+
+try:
+    import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+
+    _BF16: Any = np.dtype(ml_dtypes.bfloat16)
+except ImportError:
+    _BF16 = None
+
+Array = np.ndarray[Any, Any]
+"""An array of NumPy's."""
+
+TensorLike = Any
+"""What goes in as a tensor: a NumPy array, whatever exports a buffer or has __dlpack__, numbers and lists of them."""
+
+_NUMPY: dict[int, Any] = {
+    DType.F16: np.dtype(np.float16),
+    DType.F32: np.dtype(np.float32),
+    DType.F64: np.dtype(np.float64),
+    DType.I8: np.dtype(np.int8),
+    DType.U8: np.dtype(np.uint8),
+    DType.I16: np.dtype(np.int16),
+    DType.U16: np.dtype(np.uint16),
+    DType.I32: np.dtype(np.int32),
+    DType.U32: np.dtype(np.uint32),
+    DType.I64: np.dtype(np.int64),
+    DType.U64: np.dtype(np.uint64),
+    DType.COMPLEX64: np.dtype(np.complex64),
+    DType.BOOL: np.dtype(np.bool_),
+}
+_DTYPES = {dtype: number for number, dtype in _NUMPY.items()}
+
+
+class Tensor:
+    """An array whose elements are to be taken as another dtype of the same size: uint16 as bfloat16.
+
+    It stands wherever an array may, and is what bfloat16 comes out as where the package ml_dtypes is not installed.
+    """
+
+    __slots__ = ("array", "dtype")
+
+    def __init__(self, array: Any, dtype: int) -> None:
+        self.array: Array = np.asarray(array)
+        """The elements as NumPy has them."""
+        self.dtype: DType = DType(dtype)
+        """What they are to libdist."""
+        if self.array.dtype.itemsize != itemsize_of(self.dtype):
+            raise InvalidArgument(f"elements of {self.array.dtype} cannot be taken as {self.dtype.name}: other sizes")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's."""
+        shape: tuple[int, ...] = self.array.shape
+        return shape
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.array!r}, {self.dtype.name})"
+
+
+Viewed = Union[Array, Tensor]
+"""Memory of libdist's as it comes out: an array; a Tensor for bfloat16 without ml_dtypes."""
+
+
+def itemsize_of(dtype: int) -> int:
+    """The size of an element in bytes."""
+    return 2 if dtype == DType.BF16 else int(_NUMPY[dtype].itemsize)
+
+
+def numpy_dtype(dtype: int) -> Any:
+    """NumPy's dtype for one of libdist's; uint16 for bfloat16 without the package ml_dtypes."""
+    if dtype == DType.BF16:
+        return _BF16 if _BF16 is not None else np.dtype(np.uint16)
+    return _NUMPY[dtype]
+
+
+def dtype_of(tensor: Any) -> DType:
+    """libdist's dtype of an array or Tensor."""
+    dtype = tensor.dtype
+    if isinstance(dtype, DType):
+        return dtype
+    if _BF16 is not None and dtype == _BF16:
+        return DType.BF16
+    number = _DTYPES.get(dtype)
+    if number is None:
+        raise InvalidArgument(f"elements of {dtype} are not for libdist: it has {', '.join(d.name for d in DType)}")
+    return DType(number)
+
+
+def _numbers_of(array: Array, dtype: DType, writable: bool) -> tuple[Any, ...]:
+    """An array as the native layer's tuple, with the array itself behind."""
+    if writable and not array.flags.writeable:
+        raise InvalidArgument("the array is read-only, and a result is to be written to it")
+    itemsize = array.itemsize
+    strides: Optional[tuple[int, ...]] = None
+    if not array.flags.c_contiguous:
+        if any(stride % itemsize for stride in array.strides):
+            raise InvalidArgument("an array's strides are no multiples of its elements' size")
+        strides = tuple(stride // itemsize for stride in array.strides)
+    return (array.__array_interface__["data"][0], int(dtype), array.shape, strides, array)
+
+
+def give(tensor: TensorLike, writable: bool = False) -> Any:
+    """A tensor as the native layer takes it: an exporter of a buffer, or a tuple whose last item owns the memory."""
+    if isinstance(tensor, np.ndarray):
+        if tensor.dtype.kind != "V":
+            return tensor
+        return _numbers_of(tensor, dtype_of(tensor), writable)
+    if isinstance(tensor, Tensor):
+        return _numbers_of(tensor.array, tensor.dtype, writable)
+    native = getattr(tensor, "_tensor", None)
+    if native is not None:
+        if writable:
+            raise InvalidArgument("a Value is immutable: a result cannot be written to it")
+        return native()
+    if isinstance(tensor, (memoryview, bytearray)) or type(tensor).__module__ == "array":
+        return tensor
+    if hasattr(tensor, "__dlpack__"):
+        return _take(tensor)
+    if writable:
+        return memoryview(tensor)  # whatever else can be written to exports a buffer
+    array = np.asarray(tensor)
+    if array.dtype.kind == "O":
+        raise TypeError(f"{type(tensor).__name__} is no tensor: give an array, or numbers")
+    return give(array)
+
+
+def give_all(tensors: Sequence[TensorLike], writable: bool = False) -> list[Any]:
+    """give() for a list."""
+    return [give(tensor, writable) for tensor in tensors]
+
+
+def is_tensor(thing: Any) -> bool:
+    """Whether something is one tensor, rather than a nest or an object of the program's."""
+    return (
+        isinstance(thing, (np.ndarray, np.generic, Tensor, int, float, complex, memoryview, bytearray))
+        or hasattr(thing, "__dlpack__")
+        or type(thing).__module__ == "array"
+    )
+
+
+class _Holder:
+    """Ends a DLPack tensor that libdist has taken over."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __del__(self, _release: Any = _cdist.dist_value_release) -> None:
+        _release(self.value)
+
+
+def dlpack_value(strategy: int, tensor: Any) -> int:
+    """A value (its reference is the caller's) that shares the memory of something with __dlpack__."""
+    capsule = tensor.__dlpack__()
+    value: int = _cdist.dist_value_from_dlpack(strategy, _cdist.dlpack_managed(capsule))
+    _cdist.dlpack_taken(capsule)
+    return value
+
+
+def _take(tensor: Any) -> tuple[Any, ...]:
+    holder = _Holder(dlpack_value(_cdist.dist_get_strategy(), tensor))
+    numbers: tuple[Any, ...] = _cdist.dist_value_tensor(holder.value)
+    return (*numbers, holder)
+
+
+_NOWHERE = np.zeros(1)  # where a tensor without elements may be: NumPy wants an address
+
+
+class _Memory:
+    """Memory of libdist's, for NumPy; an array over it keeps this object, and so the owner."""
+
+    __slots__ = ("owner", "__array_interface__")
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def view(numbers: tuple[Any, ...], owner: Any, writable: bool = False) -> Viewed:
+    """An array over the memory of a native tuple, which `owner` keeps."""
+    address, dtype, shape, strides = numbers[:4]
+    typestr = "<u2" if dtype == DType.BF16 else _NUMPY[dtype].str
+    if strides is not None:
+        itemsize = itemsize_of(dtype)
+        strides = tuple(stride * itemsize for stride in strides)
+    interface = {
+        "version": 3,
+        "shape": shape,
+        "strides": strides,
+        "typestr": typestr,
+        "data": (address or _NOWHERE.ctypes.data, not writable),
+    }
+    array: Array = np.asarray(_Memory(owner, interface))
+    if dtype != DType.BF16:
+        return array
+    return array.view(_BF16) if _BF16 is not None else Tensor(array, DType.BF16)
+
+
+def view_at(tensors: int, index: int, owner: Any = None, writable: bool = False) -> Viewed:
+    """view() of tensor `index` behind an address that a callback was given."""
+    return view(_cdist.tensor_at(tensors, index), owner, writable)
+
+
+def row_at(address: int, count: int, dtype: int, writable: bool = False) -> Viewed:
+    """view() of elements in a row."""
+    return view((address, dtype, (count,), None), None, writable)
+
+
+def owner_of(array: Any) -> Any:
+    """Who keeps the memory of an array that is a whole view() still; None for other arrays."""
+    if isinstance(array, Tensor):
+        array = array.array
+    base = array.base
+    if _BF16 is not None and array.dtype == _BF16 and isinstance(base, np.ndarray):
+        array, base = base, base.base
+    if type(base) is not _Memory:
+        return None
+    given, now = base.__array_interface__, array.__array_interface__
+    same = given["data"][0] == now["data"][0] and given["shape"] == now["shape"] and given["typestr"] == now["typestr"]
+    return base.owner if same and given["strides"] == now["strides"] else None

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that change the copies of a variable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from . import _calls, _cdist, _tensors, values
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+    from .variables import Variable
+
+
+class UpdatePlace:
+    """What one call of an update function is for."""
+
+    __slots__ = ("replica", "device", "copy")
+
+    def __init__(self, replica: int, device: str, copy: Any) -> None:
+        self.replica = replica
+        """Whose copy it is; -1: no replica's in particular, as central storage's."""
+        self.device = device
+        """Its name; "" for the default strategy."""
+        self.copy = copy
+        """The copy, an array to be changed in place; None in update_non_slot()."""
+
+
+UpdateFn = Callable[..., Any]
+"""fn(place, *args, **kwargs): place is an UpdatePlace, the arguments are this copy's components."""
+
+
+class Update:
+    """The function of Strategy.update(): fn(copy, *args), for several copies at the same time."""
+
+    def __init__(self, fn: Callable[..., None], owner: Any) -> None:
+        self.fn = fn
+        self.owner = owner
+        self.failures = _calls.Failures()
+
+    def on_update(self, copy: int, args: int) -> int:
+        try:
+            self.fn(_tensors.view_at(copy, 0, self.owner, writable=True), *(values.borrowed(args) or ()))
+            return 0
+        except BaseException as error:
+            return self.failures.add(error)
+
+
+class UpdateValues:
+    """The function of update_values() and its like."""
+
+    def __init__(self, fn: UpdateFn, strategy: int, owner: Any) -> None:
+        self.fn = fn
+        self.strategy = strategy
+        self.owner = owner
+        self.seen = values.Seen()
+        self.failures = _calls.Failures()
+
+    def on_update_values(self, replica: int, device: str, copy: int, args: int, kwargs: int) -> int:
+        try:
+            array = _tensors.view_at(copy, 0, self.owner, writable=True) if copy else None
+            positional = values.borrowed(args, self.seen) or ()
+            named = values.borrowed(kwargs, self.seen) or {}
+            result = self.fn(UpdatePlace(replica, device, array), *positional, **named)
+            return values.hand_over(self.strategy, result, self.seen)
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+def update_values(
+    strategy: Strategy,
+    variable: Optional[Variable],
+    native: tuple[Any, ...],
+    fn: UpdateFn,
+    args: Any,
+    kwargs: Optional[dict[str, Any]],
+    group: bool,
+    seen: Optional[values.Seen] = None,
+) -> Any:
+    """One call of native[0] with native[1:] and what belongs to the function."""
+    handle = strategy._handle
+    given = values.arguments(handle, args, seen)
+    named = values.make(handle, kwargs, seen) if kwargs is not None else None
+    options = None
+    if not group:
+        options = _cdist.dist_update_options()
+        options.ungrouped = 1
+    target = UpdateValues(fn, handle, variable._as_value() if variable is not None else None)
+    token = _calls.keep(target)
+    try:
+        arguments = (token, values.handle_of(given), values.handle_of(named), options)
+        result = _calls.call(target.failures, native[0], *native[1:], *arguments)
+    finally:
+        _calls.release(token)
+    return values.owned(result)

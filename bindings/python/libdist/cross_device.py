@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cross-device operations (TensorFlow: CrossDeviceOps), and functions of the program's own in their place."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence
+
+from . import _calls, _cdist, _tensors, values
+from ._outside import Destinations, Where, _all_or_none
+from .constants import CrossDeviceKind, ReduceOp
+from .errors import FailedPrecondition
+
+ReduceFn = Callable[[ReduceOp, list[Any], Any], None]
+"""reduce(op, components, out): out[...] = components[0] op components[1] ..."""
+BroadcastFn = Callable[[Any, list[Any]], None]
+"""broadcast(value, copies): copies[r][...] = value"""
+GatherFn = Callable[[list[Any], int, Any], None]
+"""gather(components, axis, out): out[...] = the components one after another along the axis"""
+
+
+class HostFunctions:
+    """Functions that reduce, broadcast and gather values from outside runs in the place of libdist's.
+
+    For a CrossDevice, or for a strategy of the program's own (`shared_copy`: all replicas share a variable's copy).
+    They get arrays, and write into those that libdist has made. None: libdist's.
+    """
+
+    def __init__(
+        self,
+        reduce: Optional[ReduceFn] = None,
+        broadcast: Optional[BroadcastFn] = None,
+        gather: Optional[GatherFn] = None,
+        *,
+        shared_copy: bool = False,
+    ) -> None:
+        self.reduce = reduce
+        self.broadcast = broadcast
+        self.gather = gather
+        self.shared_copy = shared_copy
+        self._failures = _calls.Failures()
+
+    def _set(self, options: Any, token: int) -> None:
+        """For a strategy's options."""
+        given = (self.reduce, self.broadcast, self.gather)
+        options.set_functions(token, int(self.shared_copy), *(int(fn is not None) for fn in given))
+
+    def on_reduce_components(self, op: int, components: int, n: int, out: int) -> int:
+        """Called by libdist."""
+        assert self.reduce is not None
+        reduce = self.reduce
+        return self._told(lambda: reduce(ReduceOp(op), _components(components, n), _writable(out, 0)))
+
+    def on_broadcast_copies(self, value: int, copies: int, n: int) -> int:
+        """Called by libdist."""
+        assert self.broadcast is not None
+        broadcast = self.broadcast
+        return self._told(lambda: broadcast(_tensors.view_at(value, 0), [_writable(copies, r) for r in range(n)]))
+
+    def on_gather_components(self, components: int, n: int, axis: int, out: int) -> int:
+        """Called by libdist."""
+        assert self.gather is not None
+        gather = self.gather
+        return self._told(lambda: gather(_components(components, n), axis, _writable(out, 0)))
+
+    def _told(self, fn: Callable[[], None]) -> int:
+        try:
+            fn()
+            return 0
+        except BaseException as error:
+            return self._failures.add(error)
+
+
+def _components(components: int, n: int) -> list[Any]:
+    return [_tensors.view_at(components, r) for r in range(n)]
+
+
+def _writable(tensors: int, index: int) -> Any:
+    return _tensors.view_at(tensors, index, writable=True)
+
+
+class _Accumulate:
+    def __init__(self, fn: Callable[[Any, Any], None]) -> None:
+        self.fn = fn
+        self.failures = _calls.Failures()
+
+    def on_reduce(self, acc: int, given: int, count: int, dtype: int) -> None:
+        try:
+            self.fn(_tensors.row_at(acc, count, dtype, writable=True), _tensors.row_at(given, count, dtype))
+        except BaseException as error:
+            self.failures.all.append((-1, error))
+
+
+class CrossDevice:
+    """Who reduces, broadcasts and gathers values from outside runs, for a strategy or without one. Immutable."""
+
+    def __init__(
+        self,
+        kind: int = CrossDeviceKind.DEFAULT,
+        *,
+        num_packs: int = 0,
+        reduce_to_device: Optional[str] = None,
+        accumulate: Optional[Callable[[Any, Any], None]] = None,
+        functions: Optional[HostFunctions] = None,
+    ) -> None:
+        """accumulate(acc, values): acc[...] = op(acc, values), of REDUCTION_TO_ONE_DEVICE; functions: of HOST."""
+        self._handle = 0
+        self._tokens: list[int] = []
+        self._failures: Optional[_calls.Failures] = None
+        options = _cdist.dist_cross_device_options()
+        options.kind, options.num_packs, options.reduce_to_device = int(kind), num_packs, reduce_to_device
+        if accumulate is not None:
+            target = _Accumulate(accumulate)
+            self._failures = target.failures
+            self._tokens.append(_calls.keep(target))
+            options.set_accumulate(self._tokens[-1])
+        if functions is not None:
+            self._failures = functions._failures
+            self._tokens.append(_calls.keep(functions))
+            has = (functions.broadcast is not None, functions.gather is not None)
+            options.set_functions(self._tokens[-1], int(has[0]), int(has[1]))
+        self._handle = _cdist.dist_cross_device_create(options)
+
+    @property
+    def kind(self) -> CrossDeviceKind:
+        """Which it is."""
+        return CrossDeviceKind(_cdist.dist_cross_device_kind(self._native()))
+
+    @property
+    def num_packs(self) -> int:
+        """As it was made with."""
+        return int(_cdist.dist_cross_device_num_packs(self._native()))
+
+    @property
+    def device(self) -> Optional[str]:
+        """The full name of reduce_to_device; None where there is none."""
+        device: Optional[str] = _cdist.dist_cross_device_device(self._native())
+        return device
+
+    def reduce(self, op: int, value: Any, destination: Where) -> Any:
+        """Strategy.reduce_to() without a strategy."""
+        maker = _cdist.dist_get_strategy()
+        given = values.make(maker, value)
+        where = Destinations(maker, [destination] if destination is not None else [])
+        native = _cdist.dist_cross_device_reduce
+        return values.owned(self._call(native, int(op), given._handle, where.get()))
+
+    def batch_reduce(self, op: int, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
+        """Strategy.batch_reduce_to() without a strategy."""
+        maker = _cdist.dist_get_strategy()
+        given = [values.make(maker, value) for value, _ in pairs]
+        where = Destinations(maker, _all_or_none(pairs))
+        handles = [value._handle for value in given]
+        native = _cdist.dist_cross_device_batch_reduce
+        return [values.owned(result) for result in self._call(native, int(op), handles, where.get(), len(handles))]
+
+    def broadcast(self, value: Any, destination: Where) -> Any:
+        """Strategy.broadcast_to() without a strategy."""
+        maker = _cdist.dist_get_strategy()
+        given = values.make(maker, value)
+        where = Destinations(maker, [destination] if destination is not None else [])
+        return values.owned(self._call(_cdist.dist_cross_device_broadcast, given._handle, where.get()))
+
+    def gather(self, value: Any, axis: int = 0) -> Any:
+        """Strategy.gather() without a strategy."""
+        given = values.make(_cdist.dist_get_strategy(), value)
+        return values.owned(self._call(_cdist.dist_cross_device_gather, given._handle, axis))
+
+    def close(self) -> None:
+        """Ends them for the program; strategies made with them go on."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_cross_device_destroy(handle)
+
+    def __enter__(self) -> CrossDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_cross_device_destroy, _release: Any = _calls.release) -> None:
+        if self._handle:
+            _destroy(self._handle)
+        for token in self._tokens:  # a strategy that was made with them keeps this object
+            _release(token)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the cross-device operations are closed")
+        return self._handle
+
+    def _call(self, native: Callable[..., Any], *arguments: Any) -> Any:
+        if self._failures is None:
+            return native(self._native(), *arguments)
+        return _calls.call(self._failures, native, self._native(), *arguments)

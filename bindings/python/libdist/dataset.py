@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets: sources of batches, each split over the replicas, and passes over them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
+
+from . import _calls, _cdist, values
+from .errors import FailedPrecondition, OutOfRange
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Position(NamedTuple):
+    """Where a pass is: plain numbers, to be kept wherever the program likes."""
+
+    pass_number: int = 0
+    """Shuffled orders depend on it."""
+    elements: int = 0
+    """Of the source, that are used up."""
+    examples: int = 0
+    """Of the element after them, where one is cut into several batches."""
+    batches: int = 0
+    """Made of them."""
+
+
+def native_position(position: Optional[Position]) -> Any:
+    """A position as the native record."""
+    native = _cdist.dist_position()
+    if position is not None:
+        native.pass_, native.elements, native.examples, native.batches = position
+    return native
+
+
+def position_from(native: Any) -> Position:
+    """The position of a native record."""
+    return Position(native.pass_, native.elements, native.examples, native.batches)
+
+
+class InputContext:
+    """For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext)."""
+
+    __slots__ = ("num_input_pipelines", "input_pipeline_id", "num_replicas_in_sync")
+
+    def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self.num_input_pipelines = num_input_pipelines
+        """One a worker, or one a replica."""
+        self.input_pipeline_id = input_pipeline_id
+        """Which of them."""
+        self.num_replicas_in_sync = num_replicas_in_sync
+        """Of all workers."""
+
+    def per_replica_batch_size(self, global_batch_size: int) -> int:
+        """What one replica gets of a global batch."""
+        native = _cdist.dist_input_context()
+        for name in self.__slots__:
+            setattr(native, name, getattr(self, name))
+        return int(_cdist.dist_input_context_per_replica_batch_size(native, global_batch_size))
+
+
+DatasetFn = Callable[[InputContext], "Dataset"]
+
+
+class _AnySource:
+    """A function that makes elements, for as long as a dataset or an iterator of it uses it."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.failures = _calls.Failures()
+
+    def make(self, native: Callable[..., int], handle: int, *arguments: Any) -> int:
+        """Creates the dataset; libdist's release ends the token."""
+        token = _calls.keep(self)
+        *before, options = arguments
+        try:
+            return native(handle, *before, token, options)
+        except BaseException:
+            _calls.release(token)
+            raise
+
+    def element(self, fn: Callable[..., Any], *arguments: Any) -> int:
+        """What a function made, handed over."""
+        try:
+            maker = self.strategy._handle if self.strategy._owned else 0
+            return values.make(maker or _cdist.dist_get_strategy(), fn(*arguments))._hand_over()
+        except (StopIteration, OutOfRange):
+            return -int(_cdist.fail(OutOfRange.status, "the source has no further element"))
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+class Source(_AnySource):
+    """The function of dataset_from_callback(), or iterables."""
+
+    def __init__(self, fn: Callable[[int], Any], strategy: Strategy) -> None:
+        super().__init__(strategy)
+        self.fn = fn
+
+    @staticmethod
+    def of_iterables(make: Callable[[], Iterable[Any]], strategy: Strategy) -> Source:
+        """Iterables, which know no index: one is begun where a pass begins, and run through to where it goes on."""
+        return Source(_Passes(make), strategy)
+
+    def on_source(self, index: int) -> int:
+        return self.element(self.fn, index)
+
+
+class _Passes:
+    """Elements by index out of iterables: each pass asks for 0, 1, 2 ... or begins further on."""
+
+    def __init__(self, make: Callable[[], Iterable[Any]]) -> None:
+        self.make = make
+        self.iterator: Iterator[Any] = iter(())
+        self.next_index = -1
+
+    def __call__(self, index: int) -> Any:
+        if index != self.next_index:
+            self.iterator = iter(self.make())
+            self.next_index = 0
+        while True:
+            element = next(self.iterator)
+            self.next_index += 1
+            if self.next_index > index:
+                return element
+
+
+class FileSource(_AnySource):
+    """The function of dataset_from_files()."""
+
+    def __init__(self, fn: Callable[[int, str, int], Any], strategy: Strategy) -> None:
+        super().__init__(strategy)
+        self.fn = fn
+
+    def on_file_source(self, file: int, name: str, index: int) -> int:
+        return self.element(self.fn, file, name, index)
+
+
+class FromFunction:
+    """The function of dataset_from_function(), and the sources of what it made."""
+
+    def __init__(self, fn: DatasetFn) -> None:
+        self.fn = fn
+        self.failures = _calls.Failures()
+        self.sources: list[_AnySource] = []
+
+    def on_dataset(self, num_pipelines: int, pipeline: int, num_replicas: int) -> int:
+        try:
+            dataset = self.fn(InputContext(num_pipelines, pipeline, num_replicas))
+            if dataset is None:
+                return 0
+            if not isinstance(dataset, Dataset):
+                raise TypeError(f"the function is to make a Dataset, not {type(dataset).__name__}")
+            self.sources.extend(dataset._sources)
+            return dataset._hand_over()
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+class _Reduction:
+    def __init__(self, fn: Callable[[Any, Any], Any], strategy: int) -> None:
+        self.fn = fn
+        self.strategy = strategy
+        self.failures = _calls.Failures()
+
+    def on_dataset_reduce(self, state: int, batch: int) -> int:
+        try:
+            return values.hand_over(self.strategy, self.fn(values.borrowed(state), values.borrowed(batch)))
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+class Dataset:
+    """A source of batches, each split over the replicas. Every `for batch in dataset` is a pass."""
+
+    def __init__(self, strategy: Strategy, handle: int, *sources: _AnySource) -> None:
+        self._strategy = strategy
+        self._handle = handle
+        self._sources = sources
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self, _cdist.dist_iterator_create(self._native("dist_iterator_create")))
+
+    def iterate_from(self, position: Position) -> DatasetIterator:
+        """A pass that begins in its middle, where DatasetIterator.position was."""
+        native = native_position(position)
+        return DatasetIterator(self, _cdist.dist_iterator_create_at(self._native("dist_iterator_create_at"), native))
+
+    @property
+    def element_spec(self) -> Any:
+        """What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica."""
+        return values.owned(self._call(_cdist.dist_dataset_element_spec, self._native("dist_dataset_element_spec")))
+
+    def reduce(self, initial: Any, fn: Callable[[Any, Any], Any]) -> Any:
+        """One value of a whole pass: for each batch, state = fn(state, batch)."""
+        handle = self._native("dist_dataset_reduce")
+        maker = self._strategy._native("dist_dataset_reduce")
+        state = None if initial is None else values.make(maker, initial)
+        target = _Reduction(fn, maker)
+        token = _calls.keep(target)
+        try:
+            native = _cdist.dist_dataset_reduce
+            result = self._call(native, handle, values.handle_of(state), token, failures=target.failures)
+        finally:
+            _calls.release(token)
+        return values.owned(result)
+
+    def explain(self) -> str:
+        """Who reads what of it."""
+        text = _cdist.Text()
+        text.explain_dataset(self._native("dist_dataset_explain"))
+        return str(text.text())
+
+    def check_shards(self, limit: int = 0) -> None:
+        """Checks that every example of the source comes exactly once to one of the workers; raises DataLoss."""
+        self._call(_cdist.dist_dataset_check_shards, self._native("dist_dataset_check_shards"), limit)
+
+    def close(self) -> None:
+        """Ends the dataset; its iterators go on."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_dataset_destroy(handle)
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_dataset_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self, name: str) -> int:
+        if not self._handle:
+            raise FailedPrecondition(f"{name}(): the dataset is closed")
+        return self._handle
+
+    def _hand_over(self) -> int:
+        handle, self._handle = self._native("dist_dataset_create_from_function"), 0
+        return handle
+
+    def _call(self, native: Callable[..., Any], *arguments: Any, failures: Optional[_calls.Failures] = None) -> Any:
+        return call(self._sources, native, *arguments, failures=failures)
+
+
+def call(
+    sources: Iterable[_AnySource],
+    native: Callable[..., Any],
+    *arguments: Any,
+    failures: Optional[_calls.Failures] = None,
+) -> Any:
+    """A native call that asks sources: what they raised is raised, and not what libdist made of it."""
+    report: Optional[BaseException] = None
+    try:
+        result = native(*arguments)
+    except Exception as error:
+        report = error
+    for kept in (*(source.failures for source in sources), *((failures,) if failures else ())):
+        if report is not None and kept.all:
+            kept.raise_for(None)
+    if report is not None:
+        raise report
+    return result
+
+
+class DatasetIterator:
+    """One pass over a dataset."""
+
+    def __init__(self, dataset: Dataset, handle: int) -> None:
+        self._sources = dataset._sources
+        self._handle = handle
+        _iterators.add(self)
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._handle:
+            raise StopIteration
+        try:
+            return values.owned(call(self._sources, _cdist.dist_iterator_next, self._handle))
+        except OutOfRange as error:
+            if error._told:
+                raise StopIteration from None
+            raise
+
+    def next_optional(self) -> Any:
+        """The next batch; None at the end (TensorFlow: get_next_as_optional)."""
+        return values.owned(call(self._sources, _cdist.dist_iterator_next_optional, self._native()))
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins; batches that are made ahead do not count."""
+        native = _cdist.dist_position()
+        _cdist.dist_iterator_position(self._native(), native)
+        return position_from(native)
+
+    def close(self) -> None:
+        """Ends the pass; waits for a batch that is being made ahead."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_iterator_destroy(handle)
+
+    def __enter__(self) -> DatasetIterator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_iterator_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the iterator is closed")
+        return self._handle
+
+
+_iterators: weakref.WeakSet[DatasetIterator] = weakref.WeakSet()
+
+
+def close_iterators() -> None:
+    """Ends all passes, before the interpreter goes."""
+    for iterator in list(_iterators):
+        iterator.close()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups: some of a strategy's replicas, which meet without the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from . import _cdist
+from .errors import FailedPrecondition
+
+if TYPE_CHECKING:
+    from .strategy import Strategy
+
+
+class Group:
+    """Some replicas of a strategy, for collectives among them: the option `group`. Made and closed between runs."""
+
+    def __init__(self, strategy: Strategy, replica_ids: Sequence[int]) -> None:
+        self._handle = 0
+        self._strategy = strategy
+        self._handle = _cdist.dist_group_create(strategy._native("dist_group_create"), replica_ids, len(replica_ids))
+        strategy._children.add(self)
+
+    @property
+    def size(self) -> int:
+        """How many replicas it has."""
+        return int(_cdist.dist_group_size(self._native()))
+
+    def rank(self, replica_id: int) -> int:
+        """The rank of a replica in the group; -1 where it is no member."""
+        return int(_cdist.dist_group_rank(self._native(), replica_id))
+
+    def close(self) -> None:
+        """Ends the group; the strategy's end does too."""
+        if self._handle:
+            _cdist.dist_group_destroy(self._handle)
+        self._handle = 0
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the group is closed")
+        return self._handle

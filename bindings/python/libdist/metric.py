@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics: numbers that are gathered over the updates of all replicas; and the losses' scaling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from . import _cdist, _tensors
+from .constants import MetricKind
+from .errors import FailedPrecondition
+from .variables import Variable, _variables
+
+if TYPE_CHECKING:
+    from .replica import Replica
+    from .strategy import Strategy
+
+
+class Metric:
+    """A sum, mean or accuracy over all updates of all replicas. Sums are exact: the result depends on no order."""
+
+    def __init__(self, strategy: Strategy, kind: int = MetricKind.MEAN, name: Optional[str] = None) -> None:
+        self._handle = 0
+        self._strategy = strategy
+        self._handle = _cdist.dist_metric_create(strategy._native("dist_metric_create"), int(kind), name)
+
+    @property
+    def kind(self) -> MetricKind:
+        """What it computes."""
+        return MetricKind(_cdist.dist_metric_kind(self._native()))
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return str(_cdist.dist_metric_name(self._native()))
+
+    @property
+    def variable(self) -> Variable:
+        """What holds its state, for checkpoints; valid while the metric is."""
+        handle = _cdist.dist_metric_variable(self._native())
+        known = _variables.get(handle)
+        variable = known if known is not None else Variable(self._strategy, handle, "owner")
+        variable._keeper = self
+        return variable
+
+    def update(self, replica: Replica, values: Any, labels: Any = None, weights: Any = None) -> None:
+        """Adds a batch to this replica's copy, inside its function. labels: of ACCURACY, where values may be scores."""
+        replica._check("dist_metric_update")
+        given = [None if tensor is None else [_tensors.give(tensor)] for tensor in (values, labels, weights)]
+        _cdist.dist_metric_update(replica._handle, self._native(), *given)
+
+    def result(self) -> float:
+        """The metric over all updates since it was made or reset."""
+        return float(_cdist.dist_metric_result(self._strategy._native("dist_metric_result"), self._native()))
+
+    def reset(self) -> None:
+        """Forgets all updates of all replicas."""
+        _cdist.dist_metric_reset(self._strategy._native("dist_metric_reset"), self._native())
+
+    def close(self) -> None:
+        """Ends the metric."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _cdist.dist_metric_destroy(handle)
+
+    def __enter__(self) -> Metric:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_metric_destroy) -> None:
+        if self._handle:
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the metric is closed")
+        return self._handle
+
+
+def _scalar_like(loss: Any) -> Any:
+    """Room for a scalar of a loss's dtype."""
+    if isinstance(loss, _tensors.Tensor):
+        return _tensors.Tensor(np.empty((), np.uint16), loss.dtype)
+    return np.empty((), loss.dtype)
+
+
+def average_loss(
+    replica: Optional[Replica], per_example_loss: Any, sample_weight: Any = None, global_batch_size: int = 0
+) -> Any:
+    """A replica's share of the loss: the sum of weight * loss, divided by the global batch size.
+
+    0: the size of the loss's first dimension times the number of replicas. The sum over all replicas of what this
+    gives is the average over the global batch (TensorFlow: tf.nn.compute_average_loss). `replica` may be None with a
+    global batch size.
+    """
+    if replica is not None:
+        replica._check("dist_average_loss")
+    loss = per_example_loss if isinstance(per_example_loss, _tensors.Tensor) else np.asarray(per_example_loss)
+    out = _scalar_like(loss)
+    weight = None if sample_weight is None else [_tensors.give(sample_weight)]
+    handle = replica._handle if replica is not None else 0
+    given, room = [_tensors.give(loss)], [_tensors.give(out, writable=True)]
+    _cdist.dist_average_loss(handle, given, weight, global_batch_size, room)
+    return out
+
+
+def scale_regularization_loss(replica: Optional[Replica], loss: Any) -> Any:
+    """A replica's share of a loss that every replica has whole: its sum divided by the number of replicas."""
+    if replica is not None:
+        replica._check("dist_scale_regularization_loss")
+    loss = loss if isinstance(loss, _tensors.Tensor) else np.asarray(loss)
+    out = _scalar_like(loss)
+    handle = replica._handle if replica is not None else 0
+    _cdist.dist_scale_regularization_loss(handle, [_tensors.give(loss)], [_tensors.give(out, writable=True)])
+    return out

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replica: what a replica function gets first. Who am I, the collectives, variables from inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+
+import numpy as np
+
+from . import _calls, _cdist, _tensors, values
+from ._collectives import Collectives, Issue, Op
+from ._options import nanoseconds, native_options
+from ._updates import UpdateFn, update_values
+from .constants import Apply, Assign, DType
+from .errors import FailedPrecondition
+from .work import Begin, Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import Options
+    from .strategy import Strategy
+    from .variables import Variable
+
+
+class Block:
+    """A piece of one tensor for reduce_apply()'s function: `count` elements from `first` on of tensor `tensor`."""
+
+    __slots__ = ("tensor", "first", "count", "gradient", "parameter", "states")
+
+    def __init__(self, tensor: int, first: int, count: int, gradient: Any, parameter: Any, states: list[Any]) -> None:
+        self.tensor = tensor
+        self.first = first
+        self.count = count
+        self.gradient = gradient
+        """Reduced, and scaled by the clip; to be read."""
+        self.parameter = parameter
+        """To be changed in place."""
+        self.states = states
+        """To be changed in place."""
+
+
+class _ApplyFn:
+    """The program's function for blocks."""
+
+    def __init__(self, fn: Callable[[Block], None]) -> None:
+        self.fn = fn
+        self.failures = _calls.Failures()
+
+    def on_apply(
+        self, tensor: int, first: int, count: int, dtype: int, gradient: int, parameter: int, n: int, states: int
+    ) -> None:
+        try:
+            addresses = np.asarray(_tensors.row_at(states, n, DType.U64)) if n else ()
+            block = Block(
+                tensor,
+                first,
+                count,
+                _tensors.row_at(gradient, count, dtype),
+                _tensors.row_at(parameter, count, dtype, writable=True),
+                [_tensors.row_at(int(address), count, dtype, writable=True) for address in addresses],
+            )
+            self.fn(block)
+        except BaseException as error:
+            self.failures.all.append((-1, error))
+
+
+class _Loop:
+    def __init__(self, fn: Callable[[int, int], None]) -> None:
+        self.fn = fn
+        self.failures = _calls.Failures()
+
+    def on_loop(self, begin: int, end: int) -> None:
+        try:
+            self.fn(begin, end)
+        except BaseException as error:
+            self.failures.all.append((-1, error))
+
+
+class _Merge:
+    """The function of one merge_call()."""
+
+    def __init__(self, fn: Callable[..., Any], strategy: Strategy, named: bool) -> None:
+        self.fn = fn
+        self.strategy = strategy
+        self.named = named
+        self.failures = _calls.Failures()
+
+    def on_merge(self, strategy: int, args: int) -> int:
+        try:
+            seen = values.Seen()
+            given: Any = values.borrowed(args, seen) or ()
+            kwargs = given[-1] if self.named else {}
+            positional = given[:-1] if self.named else given
+            result = self.fn(self.strategy, *positional, **kwargs)
+            return values.hand_over(strategy, result, seen)
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+class Replica(Collectives[Any]):
+    """One copy of the replica function: its id, and its side of every collective. Valid inside that function."""
+
+    def __init__(self, handle: int, strategy: Strategy, shared: Optional[values.Shared] = None) -> None:
+        self._handle = handle
+        self._over = False
+        self._shared = shared
+        self._meetings = 0
+        self.strategy = strategy
+        """The strategy that runs it."""
+        self.id: int = _cdist.dist_replica_id(handle)
+        """Its id in 0 .. num_replicas - 1, its rank in every collective."""
+        self.num_replicas: int = _cdist.dist_replica_num_replicas(handle)
+        """How many replicas are in sync."""
+
+    @property
+    def device(self) -> str:
+        """The name of its device."""
+        return self.strategy.device(self.id)
+
+    @property
+    def begin(self) -> Begin:
+        """The collectives once more, which return at once with Work: `replica.begin.all_reduce(...)`."""
+        return Begin(self)
+
+    @property
+    def plan(self) -> Plan:
+        """The collectives as plans: `replica.plan.all_reduce(...)` gives Work that can be begun again and again."""
+        return Plan(self)
+
+    # ---- collectives; the rest of them is inherited --------------------------------------------------------
+
+    def all_reduce(self, op: Op, x: Any, out: Any = None, **options: Unpack[Options]) -> Any:
+        """Reduces over all replicas; every replica gets the results. `out=x` is in place, and fastest.
+
+        SUM adds from left to right by replica id: the same bits on every replica and in every run.
+        """
+        if out is x and not options and type(x) is np.ndarray and not self._over and not callable(op):
+            if _cdist.quick_all_reduce(self._handle, op, x, None, 0) is not NotImplemented:
+                return out
+        return super().all_reduce(op, x, out, **options)
+
+    def broadcast(self, root: int, x: Any, out: Any = None, **options: Unpack[Options]) -> Any:
+        """Gives every replica the root's tensors, in `x` itself where no `out` is given."""
+        if out is None and not options and type(x) is np.ndarray and not self._over:
+            if _cdist.quick_broadcast(self._handle, root, x, None, 0) is not NotImplemented:
+                return x
+        return super().broadcast(root, x, out, **options)
+
+    def barrier(self, *, tag: str = "", timeout: Optional[float] = None, group: Any = None) -> None:
+        """Returns when every member has come."""
+        self._check("dist_barrier")
+        if group is None:
+            _cdist.quick_barrier(self._handle, tag, nanoseconds(timeout))
+        else:
+            given = native_options({"tag": tag, "timeout": timeout, "group": group})
+            _cdist.dist_barrier(self._handle, given)
+
+    def all_reduce_value(self, op: int, value: Any, **options: Unpack[Options]) -> Any:
+        """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
+        self._check("dist_all_reduce_value")
+        given = values.make(self.strategy._handle, value)
+        native = native_options(dict(options))
+        return values.owned(_cdist.dist_all_reduce_value(self._handle, int(op), given._handle, native))
+
+    def all_gather_value(self, value: Any, **options: Unpack[Options]) -> Any:
+        """all_gather() of a nest; sizes along the axis may differ."""
+        self._check("dist_all_gather_value")
+        given = values.make(self.strategy._handle, value)
+        native = native_options(dict(options))
+        return values.owned(_cdist.dist_all_gather_value(self._handle, given._handle, native))
+
+    def reduce_apply(
+        self,
+        op: int,
+        gradients: Sequence[Any],
+        parameters: Sequence[Any],
+        *,
+        learning_rate: float = 0.0,
+        momentum: float = 0.0,
+        clip_norm: float = 0.0,
+        states: Sequence[Any] = (),
+        fn: Optional[Callable[[Block], None]] = None,
+        **options: Unpack[Options],
+    ) -> Optional[float]:
+        """Reduces gradients and updates parameters with them in one pass, by gradient descent or by `fn`.
+
+        `states` has the momentum of each parameter, or for `fn` a whole number of such lists. Gives the norm before
+        the clip, None without clip_norm.
+        """
+        self._check("dist_reduce_apply")
+        apply = _cdist.dist_apply_options()
+        apply.kind = Apply.CALLBACK if fn else Apply.SGD
+        apply.learning_rate, apply.momentum, apply.clip_norm = learning_rate, momentum, clip_norm
+        mutable = [_writable(state) for state in states]
+        if mutable:
+            numbers = [number for state in mutable for number in _flat(state)]
+            apply.set_states(numbers, len(numbers), -(-len(mutable) // max(1, len(parameters))))
+        if clip_norm > 0:
+            apply.want_norm()
+        target = _ApplyFn(fn) if fn else None
+        token = _calls.keep(target) if target else 0
+        if target:
+            apply.set_function(token)
+        ins = _tensors.give_all(gradients, writable=True)
+        outs = _tensors.give_all(parameters, writable=True)
+        native = native_options(dict(options))
+        try:
+            failures = target.failures if target else _calls.Failures()
+            _calls.call(failures, _cdist.dist_reduce_apply, self._handle, int(op), ins, outs, len(outs), apply, native)
+        finally:
+            _calls.release(token)
+        return float(apply.norm()) if clip_norm > 0 else None
+
+    def merge_call(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Optional[dict[str, Any]] = None,
+        *,
+        tag: str = "",
+        timeout: Optional[float] = None,
+    ) -> Any:
+        """All replicas meet, and `fn(strategy, *args, **kwargs)` runs once for all of them, on replica 0's thread.
+
+        It gets the arguments of all replicas, merged; what it returns, each replica gets its component of.
+        """
+        self._check("dist_merge_call")
+        given = values.arguments(self.strategy._handle, (*args, kwargs) if kwargs else args, self._seen())
+        target = _Merge(fn, self.strategy, bool(kwargs))
+        token = _calls.keep(target)
+        native = native_options({"tag": tag, "timeout": timeout}) if tag or timeout is not None else None
+        try:
+            result = _calls.call(
+                target.failures, _cdist.dist_merge_call, self._handle, token, values.handle_of(given), native
+            )
+        finally:
+            _calls.release(token)
+        return values.owned(result)
+
+    def parallel_for(self, begin: int, end: int, grain: int, fn: Callable[[int, int], None]) -> None:
+        """Calls `fn(begin, end)` for pieces of a range, on this replica's share of the cores."""
+        self._check("dist_parallel_for")
+        loop = _Loop(fn)
+        token = _calls.keep(loop)
+        try:
+            _calls.call(loop.failures, _cdist.dist_parallel_for, self._handle, begin, end, grain, token)
+        finally:
+            _calls.release(token)
+
+    # ---- variables -----------------------------------------------------------------------------------------
+
+    def variable(self, name: str, initial: Any = None, **options: Any) -> Variable:
+        """The strategy's variable of this name, made by the first run that asks. Options as Strategy.variable()'s."""
+        from .variables import ask_for
+
+        self._check("dist_replica_variable")
+        return ask_for(self, name, initial, options)
+
+    def read(self, variable: Variable) -> Any:
+        """This replica's copy as a new tensor; Variable.component() gives a view of it."""
+        self._check("dist_replica_read")
+        return values.owned(_cdist.dist_replica_read(self._handle, variable._native()))
+
+    def assign(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
+        """Assigns by the variable's aggregation; of each replica another tensor."""
+        self._check("dist_replica_assign")
+        native = native_options(dict(options))
+        given = [_tensors.give(value)]
+        _cdist.dist_replica_assign(self._handle, variable._native(), int(how), given, native)
+
+    def assign_value(self, variable: Variable, value: Any, how: int = Assign.SET, **options: Unpack[Options]) -> None:
+        """As assign(); where all replicas give the same Value it is one number for all of them."""
+        self._check("dist_replica_assign_value")
+        given = values.make(self.strategy._handle, value, self._seen())
+        native = native_options(dict(options))
+        _cdist.dist_replica_assign_value(self._handle, variable._native(), int(how), given._handle, native)
+
+    def scatter(self, variable: Variable, how: int, slices: Any, **options: Unpack[Options]) -> None:
+        """Changes rows, by the variable's aggregation; slices: Value.indexed_slices()."""
+        self._check("dist_replica_scatter")
+        given = values.make(self.strategy._handle, slices, self._seen())
+        native = native_options(dict(options))
+        _cdist.dist_replica_scatter(self._handle, variable._native(), int(how), given._handle, native)
+
+    def update(
+        self,
+        variable: Variable,
+        fn: UpdateFn,
+        args: Sequence[Any] = (),
+        kwargs: Optional[dict[str, Any]] = None,
+        *,
+        group: bool = True,
+    ) -> Any:
+        """Strategy.update_values() from inside: all replicas meet, and replica 0's function is used."""
+        self._check("dist_replica_update")
+        native = (_cdist.dist_replica_update, self._handle, variable._native())
+        return update_values(self.strategy, variable, native, fn, args, kwargs, group, self._seen())
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _check(self, name: str) -> None:
+        # C would take a handle that is kept for one of the run that is under way now.
+        if self._over:
+            raise FailedPrecondition(
+                f"{name}(): replica {self.id} is not running: its handle is valid inside its function only"
+            )
+
+    def _seen(self) -> Optional[values.Seen]:
+        """Where this meeting's arguments are looked up, so that one object given by all replicas is one value."""
+        self._meetings += 1
+        return self._shared.meeting(self._meetings) if self._shared is not None else None
+
+    def _call(self, issue: Issue) -> Any:
+        self._check(issue.name)
+        if issue.operator is None:
+            issue.call(self._handle)
+            return issue.result
+        try:
+            _calls.call(issue.operator.failures, issue.call, self._handle)
+        finally:
+            _calls.release(issue.operator.token)
+        return issue.result
+
+    def _members(self, options: Any) -> int:
+        group = options.get("group")
+        return self.num_replicas if group is None else group.size
+
+    def _is_root(self, root: int, options: Any) -> bool:
+        group = options.get("group")
+        return root == (self.id if group is None else group.rank(self.id))
+
+
+def _writable(tensor: Any) -> Any:
+    given = _tensors.give(tensor, writable=True)
+    return (
+        given
+        if isinstance(given, tuple)
+        else _tensors._numbers_of(np.asarray(given), _tensors.dtype_of(np.asarray(given)), True)
+    )
+
+
+def _flat(numbers: tuple[Any, ...]) -> list[int]:
+    """A tuple of the native layer as dist.i's numbers."""
+    address, dtype, shape, strides = numbers[:4]
+    return [address, dtype, len(shape), 0 if strides is None else 1, *shape, *(strides or ())]

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strategy: R replicas, their threads, and all that a program does with them from outside."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+from . import _calls, _cdist, values
+from ._input import Input
+from ._inspection import Inspection
+from ._interrupt import Watch
+from ._options import nanoseconds
+from ._outside import Outside
+from ._runs import Run, current, current_replica
+from .communication import CommunicationOptions
+from .constants import Placement, Status, StrategyKind, Threads
+from .cross_device import CrossDevice, HostFunctions
+from .errors import DeadlineExceeded, DistError, FailedPrecondition
+from .group import Group
+from .replica import Replica
+from .variables import Variable, create
+
+LogFn = Callable[[int, str], None]
+"""log(level, message): takes one line; level is a LogLevel. Called from any thread; must not call libdist."""
+
+
+class _Log:
+    def __init__(self, fn: LogFn) -> None:
+        self.fn = fn
+
+    def on_log(self, level: int, message: str) -> None:
+        try:
+            self.fn(level, message)
+        except Exception:  # nobody is there to be told
+            pass
+
+
+class Strategy(Outside, Input, Inspection):
+    """R replicas: threads that run the same function, each on its part of the input, and meet in collectives.
+
+    with libdist.Strategy(4) as strategy:
+        totals = strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(3)))
+    """
+
+    def __init__(
+        self,
+        num_replicas: int = 0,
+        *,
+        kind: int = StrategyKind.MIRRORED,
+        devices: Optional[Sequence[str]] = None,
+        threads: int = Threads.CALLER,
+        placement: int = Placement.FREE,
+        timeout: Optional[float] = None,
+        log: Optional[LogFn] = None,
+        parameter_device: Optional[str] = None,
+        communication: Optional[CommunicationOptions] = None,
+        cross_device: Optional[CrossDevice] = None,
+        functions: Optional[HostFunctions] = None,
+    ) -> None:
+        """Makes the replicas' threads, which sleep until the first run.
+
+        num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one
+        collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
+        reduces values from outside. functions: a strategy of the program's own.
+        """
+        self._prepare(0)  # what __del__ looks at, whatever fails below
+        options = _cdist.dist_strategy_options()
+        options.kind, options.num_replicas = int(kind), num_replicas
+        options.threads, options.placement = int(threads), int(placement)
+        options.timeout_ns = nanoseconds(timeout)
+        options.parameter_device = parameter_device
+        if devices is not None:
+            options.set_devices(list(devices), len(devices))
+        native = communication._native() if communication is not None else None
+        if native is not None:
+            options.communication = native
+        if cross_device is not None:
+            options.cross_device = cross_device._native()
+        if log is not None:
+            self._tokens.append(_calls.keep(_Log(log)))
+            options.set_log(self._tokens[-1])
+        if functions is not None:
+            self._tokens.append(_calls.keep(functions))
+            functions._set(options, self._tokens[-1])
+        self._kept = (cross_device, functions)
+        if functions is not None:
+            self._host_failures = functions._failures
+        elif cross_device is not None:
+            self._host_failures = cross_device._failures
+        self._owned = True
+        try:
+            self._handle = _cdist.dist_strategy_create(options)
+        except BaseException:
+            self._release_tokens()
+            raise
+        _strategies[self._handle] = self
+
+    def _prepare(self, handle: int) -> None:
+        self._handle = handle
+        self._owned = False
+        self._alive: Optional[weakref.ref[Any]] = None
+        self._host_failures: Optional[_calls.Failures] = None
+        self._tokens: list[int] = []
+        self._children: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._shared = values.Shared()  # of host threads, which have no run in common
+
+    @classmethod
+    def _borrowed(cls, handle: int) -> Strategy:
+        """The thread's default strategy, which ends with the thread."""
+        strategy = cls.__new__(cls)
+        strategy._prepare(handle)
+        strategy._alive = weakref.ref(current.thread)
+        return strategy
+
+    # ---- its end -------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends the threads, groups and works; FailedPrecondition while a run is under way. Values stay readable."""
+        if not self._handle or not self._owned:
+            return
+        for child in list(self._children):
+            child.close()
+        _cdist.dist_strategy_destroy(self._handle)
+        _strategies.pop(self._handle, None)
+        self._handle = 0
+        self._release_tokens()
+
+    def __enter__(self) -> Strategy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._handle and self._owned:  # before the interpreter ends _close_all() has closed it
+            try:
+                self.close()
+            except DistError:  # a run that was given up after its deadline is not over
+                pass
+
+    def _release_tokens(self) -> None:
+        for token in self._tokens:
+            _calls.release(token)
+        self._tokens = []
+
+    def _native(self, name: str = "Strategy") -> int:
+        if not self._handle:
+            raise FailedPrecondition(f"{name}(): the strategy is closed")
+        if self._alive is not None and self._alive() is None:
+            raise FailedPrecondition(f"{name}(): this was the default strategy of a thread that has ended")
+        return self._handle
+
+    # ---- running -------------------------------------------------------------------------------------------
+
+    def run(self, fn: Callable[[Replica], Any]) -> list[Any]:
+        """Calls `fn(replica)` once on every replica, at the same time: what each returned, in the order of ids.
+
+        If a replica raises, its peers' collectives end at once, and run() raises that very exception.
+        """
+        handle = self._native("dist_run")
+        if not callable(fn):
+            raise TypeError(f"dist_run(): the replica function is not callable: {fn!r}")
+        run = Run(self, fn)
+        try:
+            with Watch(self._cancel_quietly):
+                _calls.call(run.failures, _cdist.dist_run, handle, run.token)
+        finally:
+            run.end(False)
+        return run.results
+
+    def run_values(
+        self,
+        fn: Callable[..., Any],
+        args: Any = (),
+        kwargs: Optional[dict[str, Any]] = None,
+        *,
+        timeout: Optional[float] = None,
+        enable_dynamic_batch_size: Optional[bool] = None,
+        bucketizing_dynamic_shape: bool = False,
+    ) -> Any:
+        """Calls `fn(replica, *args, **kwargs)`: of per-replica values, at any depth, each replica gets its own.
+
+        What the replicas return is merged leaf by leaf: the same object as it is, otherwise a per-replica Value.
+        timeout: seconds, of the whole run.
+        """
+        handle = self._native("dist_run_values")
+        if not callable(fn):
+            raise TypeError(f"dist_run_values(): the replica function is not callable: {fn!r}")
+        run = Run(self, fn)
+        abandoned = False
+        try:
+            given = values.arguments(handle, args, run.seen)
+            named = values.make(handle, kwargs, run.seen) if kwargs is not None else None
+            options = _cdist.dist_run_options()
+            options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+            if enable_dynamic_batch_size is not None:
+                options.enable_dynamic_batch_size = 1 if enable_dynamic_batch_size else -1
+            options.bucketizing_dynamic_shape = int(bucketizing_dynamic_shape)
+            arguments = (values.handle_of(given), values.handle_of(named), options)
+            with Watch(self._cancel_quietly):
+                result = _calls.call(run.failures, _cdist.dist_run_values, handle, run.token, *arguments)
+        except DeadlineExceeded:
+            abandoned = True
+            raise
+        finally:
+            run.end(abandoned)
+        return values.owned(result, run.seen)
+
+    @contextmanager
+    def enter(self, replica_id: int) -> Iterator[Replica]:
+        """This thread becomes a replica, of a strategy with Threads.HOST; on leaving it waits for all the others.
+
+        An exception inside is the replica's failure, and goes on; the others raise what libdist says of it.
+        """
+        handle = _cdist.dist_replica_enter(self._native("dist_replica_enter"), replica_id)
+        replica = Replica(handle, self, self._shared)
+        current.replicas.append(replica)
+        status = int(Status.OK)
+        try:
+            yield replica
+        except BaseException as error:
+            status = _calls.tell(error)
+            raise
+        finally:
+            replica._over = True
+            current.replicas.pop()
+            try:
+                _cdist.dist_replica_leave(handle, status)
+            except DistError:
+                if status == Status.OK:
+                    raise
+
+    def cancel(self) -> None:
+        """Ends the run that is under way: Cancelled on every replica that waits. From any thread."""
+        _cdist.dist_strategy_cancel(self._native("dist_strategy_cancel"))
+
+    def _cancel_quietly(self) -> None:
+        if self._handle:
+            _cdist.dist_strategy_cancel(self._handle)
+
+    def group(self, replica_ids: Sequence[int]) -> Group:
+        """Some of the replicas, in ascending order, for collectives among them. Not while a run is under way."""
+        return Group(self, replica_ids)
+
+    # ---- variables, scopes ---------------------------------------------------------------------------------
+
+    def variable(self, initial: Any = None, **options: Any) -> Variable:
+        """A variable whose copies are all equal to `initial`, a tensor or a function that gives one.
+
+        Options: name, aggregation (an Aggregation), synchronization (a Synchronization), trainable, partitions.
+        """
+        return create(self, initial, options)
+
+    @contextmanager
+    def scope(self) -> Iterator[Strategy]:
+        """Inside, this is the thread's current strategy: get_strategy()."""
+        handle = self._native("dist_scope_enter")
+        _cdist.dist_scope_enter(handle)
+        try:
+            yield self
+        finally:
+            _cdist.dist_scope_exit(handle)
+
+    @contextmanager
+    def colocate(self, variable: Any) -> Iterator[None]:
+        """Inside, this thread's new variables are placed with a variable (TensorFlow: colocate_vars_with)."""
+        handle = self._native("dist_colocate_enter")
+        given = values.make(handle, variable)
+        _cdist.dist_colocate_enter(handle, given._handle)
+        try:
+            yield
+        finally:
+            _cdist.dist_colocate_exit(handle)
+
+
+_strategies: weakref.WeakValueDictionary[int, Strategy] = weakref.WeakValueDictionary()
+
+
+def strategy_of(handle: int) -> Strategy:
+    """The object of a handle; of this thread's default strategy where it is none of the program's."""
+    known = _strategies.get(handle)
+    if known is not None:
+        return known
+    if current.default is None or current.default._handle != handle:
+        current.default = Strategy._borrowed(handle)
+    return current.default
+
+
+def current_strategy() -> Strategy:
+    """get_strategy() of this thread."""
+    return strategy_of(_cdist.dist_get_strategy())
+
+
+def replica_of(handle: int) -> Optional[Replica]:
+    """The object of a replica's handle; None for NULL."""
+    if not handle:
+        return None
+    return current_replica(handle) or Replica(handle, strategy_of(_cdist.dist_replica_strategy(handle)))
+
+
+@atexit.register
+def _close_all() -> None:
+    """Before the interpreter goes: threads that make batches ahead, or are replicas, would call into it."""
+    from .dataset import close_iterators
+
+    close_iterators()
+    patience = time.monotonic() + 10.0  # for runs that daemon threads have left under way
+    for strategy in list(_strategies.values()):
+        while strategy._handle:
+            try:
+                strategy.close()
+            except DistError:
+                strategy._cancel_quietly()
+                if time.monotonic() > patience:
+                    break
+                time.sleep(0.001)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's nests and libdist's values, both ways.
+
+Runs and merge calls carry a program's objects as they are: what a replica gets or returns is the very object, and where
+all replicas hold the same object it is not distributed, as in TensorFlow. Only reductions, collectives and variables
+want tensors: then numbers become float32 or int32, as TensorFlow has them, and arrays stay what they are.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, Callable, Mapping
+
+import libdist
+
+from ._numbers import convert_to_tensor
+from ._values import DistributedValues, Mirrored, PerReplica, _Composite, composite_of
+
+
+def map_leaves(fn: Callable[[Any], Any], nest: Any) -> Any:
+    """A nest of the same form, of what `fn` makes of the leaves."""
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return type(nest)(*(map_leaves(fn, item) for item in nest))
+    if isinstance(nest, (list, tuple)):
+        return type(nest)(map_leaves(fn, item) for item in nest)
+    if isinstance(nest, Mapping):
+        return {key: map_leaves(fn, nest[key]) for key in nest}
+    return fn(nest)
+
+
+# ---- Objects as they are ---------------------------------------------------------------------------------------------
+
+
+class _Box:
+    """Any object on its way through libdist, which would take a number or an array for a tensor."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+
+_boxes: weakref.WeakValueDictionary[Any, libdist.Value] = weakref.WeakValueDictionary()
+_boxes_lock = threading.Lock()
+
+
+def interned(strategy: libdist.Strategy, thing: Any, make: Callable[[], Any], what: Any = None) -> libdist.Value:
+    """The one value of an object, for as long as somebody has it: merging asks whether it is the same value.
+
+    make() gives what the value is of, and keeps the object; `what`, beside the object, says which of its values it is.
+    """
+    key = (id(strategy), id(thing), what)
+    with _boxes_lock:
+        value = _boxes.get(key)
+        if value is None:
+            value = _boxes[key] = libdist.Value.of(strategy, make())
+        return value
+
+
+class Crossing:
+    """One call's way into libdist: keeps the values of its objects until it is over."""
+
+    def __init__(self, strategy: libdist.Strategy) -> None:
+        self._strategy = strategy
+        self._kept: list[libdist.Value] = []
+
+    def carry(self, nest: Any) -> Any:
+        """A nest with a value for each leaf that is an object; None, and values, as they are."""
+        return map_leaves(self._leaf, nest)
+
+    def take(self, nest: Any) -> Any:
+        """The way back."""
+        return from_native(nest, self._strategy)
+
+    def _leaf(self, thing: Any) -> Any:
+        if thing is None:
+            return None
+        if isinstance(thing, DistributedValues):
+            return thing._value
+        value = interned(self._strategy, thing, lambda: _Box(thing))
+        self._kept.append(value)
+        return value
+
+
+def from_native(nest: Any, strategy: libdist.Strategy) -> Any:
+    """What libdist gives, as a program with tf.distribute knows it."""
+    return map_leaves(lambda leaf: _from_native(leaf, strategy), nest)
+
+
+def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
+    if isinstance(thing, _Box):
+        return thing.thing
+    if isinstance(thing, libdist.Value):
+        if thing.kind == libdist.ValueKind.PER_REPLICA:
+            return PerReplica(thing, strategy)
+        if thing.kind == libdist.ValueKind.MIRRORED:
+            return Mirrored(thing, strategy)
+        return composite_of(thing)
+    if isinstance(thing, libdist.Variable):
+        from ._variable import Variable
+
+        return Variable._of(thing)
+    return thing
+
+
+# ---- Tensors ---------------------------------------------------------------------------------------------------------
+
+
+def tensors(strategy: libdist.Strategy, nest: Any, dtype: Any = None) -> Any:
+    """A nest for reductions and collectives: tensors, variables, values of tensors."""
+    return map_leaves(lambda leaf: _tensor(strategy, leaf, dtype), nest)
+
+
+def _tensor(strategy: libdist.Strategy, leaf: Any, dtype: Any) -> Any:
+    from ._variable import Variable
+
+    if leaf is None or isinstance(leaf, (str, libdist.Value, libdist.Tensor)):
+        return leaf
+    if isinstance(leaf, DistributedValues):
+        return _components(leaf, dtype)
+    if isinstance(leaf, Variable):
+        return leaf._native
+    if isinstance(leaf, _Composite):
+        return leaf._as_value_of(strategy)
+    array = convert_to_tensor(leaf, dtype)
+    if array.dtype.kind not in "biufcV" or array.dtype == object:
+        raise libdist.InvalidArgument(f"{type(leaf).__name__} is not a tensor: {leaf!r}")
+    return array
+
+
+def _components(distributed: DistributedValues, dtype: Any) -> libdist.Value:
+    value = distributed._value
+    kinds = {value.item(i).kind for i in range(len(value))}
+    if libdist.ValueKind.OBJECT not in kinds and dtype is None:
+        return value
+    strategy = distributed._strategy
+    items = [_component(strategy, item, dtype) for item in distributed.values]
+    make = libdist.Value.mirrored if isinstance(distributed, Mirrored) else libdist.Value.per_replica
+    return make(strategy, items)
+
+
+def _component(strategy: libdist.Strategy, item: Any, dtype: Any) -> Any:
+    from ._variable import Variable
+
+    return _tensor(strategy, item.read_value() if isinstance(item, Variable) else item, dtype)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.CrossDeviceOps: who reduces and broadcasts values from outside runs."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Sequence, Union
+
+import numpy as np
+
+import libdist
+
+from ._convert import from_native, tensors
+from ._extended import destination
+from ._options import CommunicationOptions, ReduceOp, native_op
+from ._values import DistributedValues, PerReplica
+
+
+def _of_a_program(method: Any, name: str) -> bool:
+    return getattr(type(method), name) is not getattr(CrossDeviceOps, name)
+
+
+class CrossDeviceOps:
+    """A program's own subclass has reduce_implementation() and, if it likes, broadcast_implementation()."""
+
+    def __init__(self) -> None:
+        self._made: Optional[libdist.CrossDevice] = None
+
+    def _operations(self) -> libdist.CrossDevice:
+        """libdist's operations, made when first needed."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> libdist.CrossDevice:
+        if not _of_a_program(self, "reduce_implementation"):
+            raise NotImplementedError("_reduce method must be implemented in descendants.")
+        broadcast = self._broadcast_components if _of_a_program(self, "broadcast_implementation") else None
+        functions = libdist.HostFunctions(self._reduce_components, broadcast)
+        return libdist.CrossDevice(libdist.CrossDeviceKind.HOST, functions=functions)
+
+    def _reduce_components(self, op: libdist.ReduceOp, components: list[Any], out: Any) -> None:
+        value = Components(components)
+        result = self.reduce_implementation(ReduceOp[op.name], value, value, CommunicationOptions())
+        out[...] = _one(result)
+
+    def _broadcast_components(self, value: Any, copies: list[Any]) -> None:
+        result = self.broadcast_implementation(value, Components(copies))
+        for copy in copies:
+            copy[...] = _one(result)
+
+    # ---- for programs -----------------------------------------------------------------------------------------------
+
+    def reduce(
+        self,
+        reduce_op: Union[ReduceOp, str],
+        per_replica_value: Any,
+        destinations: Any,
+        options: Optional[CommunicationOptions] = None,
+    ) -> Any:
+        """Reduces a per-replica value to where it is wanted."""
+        strategy = _strategy_of(per_replica_value)
+        value = tensors(strategy, per_replica_value)
+        result = self._operations().reduce(native_op(reduce_op), value, destination(strategy, destinations))
+        return from_native(result, strategy)
+
+    def batch_reduce(
+        self,
+        reduce_op: Union[ReduceOp, str],
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: Optional[CommunicationOptions] = None,
+    ) -> list[Any]:
+        """reduce() of several pairs in one pass."""
+        given = list(value_destination_pairs)
+        strategy = _strategy_of(given[0][0] if given else None)
+        pairs = [(tensors(strategy, value), destination(strategy, where)) for value, where in given]
+        results = self._operations().batch_reduce(native_op(reduce_op), pairs)
+        return [from_native(result, strategy) for result in results]
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        """One tensor where it is wanted."""
+        strategy = _strategy_of(destinations)
+        result = self._operations().broadcast(tensors(strategy, tensor), destination(strategy, destinations))
+        return from_native(result, strategy)
+
+    # ---- for subclasses ---------------------------------------------------------------------------------------------
+
+    def reduce_implementation(
+        self, reduce_op: ReduceOp, per_replica_value: Any, destinations: Any, options: CommunicationOptions
+    ) -> Any:
+        """What reduce() does; a subclass reduces per_replica_value.values here."""
+        return self.reduce(reduce_op, per_replica_value, destinations, options)
+
+    def batch_reduce_implementation(
+        self,
+        reduce_op: ReduceOp,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: CommunicationOptions,
+    ) -> list[Any]:
+        """What batch_reduce() does: of a subclass, reduce_implementation() pair by pair."""
+        return self.batch_reduce(reduce_op, value_destination_pairs, options)
+
+    def broadcast_implementation(self, tensor: Any, destinations: Any) -> Any:
+        """What broadcast() does."""
+        return self.broadcast(tensor, destinations)
+
+
+def _strategy_of(value: Any) -> libdist.Strategy:
+    """The strategy that a value was made by: operations alone have none."""
+    return value._strategy if isinstance(value, DistributedValues) else libdist.get_strategy()
+
+
+class Components(PerReplica):
+    """What a subclass reduces: arrays over libdist's memory, for the time of the call."""
+
+    def __init__(self, components: list[Any]) -> None:
+        self._values = tuple(components)
+
+
+def _one(result: Any) -> Any:
+    return np.asarray(result.values[0] if isinstance(result, PerReplica) else result)
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Reduces on one device."""
+
+    def __init__(
+        self, reduce_to_device: Optional[str] = None, accumulation_fn: Optional[Callable[[Any], Any]] = None
+    ) -> None:
+        """accumulation_fn: of a list of tensors their sum; None: libdist's sum."""
+        super().__init__()
+        self.reduce_to_device = reduce_to_device
+        """Its name; None: where the result is wanted."""
+        self.accumulation_fn = accumulation_fn
+        """The program's addition."""
+
+    def _make(self) -> libdist.CrossDevice:
+        fn = self.accumulation_fn
+
+        def accumulate(acc: Any, values: Any) -> None:
+            assert fn is not None
+            acc[...] = fn([acc.copy(), values])
+
+        kind = libdist.CrossDeviceKind.REDUCTION_TO_ONE_DEVICE
+        return libdist.CrossDevice(kind, reduce_to_device=self.reduce_to_device, accumulate=accumulate if fn else None)
+
+
+class NcclAllReduce(CrossDeviceOps):
+    """Reduces everywhere; by its name with NCCL, here with the same bits as all others."""
+
+    _kind = libdist.CrossDeviceKind.NCCL
+
+    def __init__(self, num_packs: int = 1) -> None:
+        super().__init__()
+        if num_packs < 0:
+            raise ValueError(f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified")
+        self.num_packs = num_packs
+        """In how many packs values travel; of no consequence here."""
+
+    def _make(self) -> libdist.CrossDevice:
+        return libdist.CrossDevice(self._kind, num_packs=self.num_packs)
+
+
+class HierarchicalCopyAllReduce(NcclAllReduce):
+    """Reduces everywhere, by its name along a hierarchy of devices."""
+
+    _kind = libdist.CrossDeviceKind.HIERARCHICAL_COPY

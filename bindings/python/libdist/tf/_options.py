@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The enums and options of tf.distribute."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Optional, Union
+
+import libdist
+
+
+class ReduceOp(enum.Enum):
+    """How the replicas' values become one."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+    @staticmethod
+    def from_variable_aggregation(aggregation: Any) -> ReduceOp:
+        """By which a variable of an aggregation is reduced; ValueError for NONE and ONLY_FIRST_REPLICA."""
+        native = libdist.reduce_op_from_aggregation(_NATIVE_AGGREGATION[VariableAggregation(aggregation)])
+        return ReduceOp.SUM if native == libdist.ReduceOp.SUM else ReduceOp.MEAN
+
+
+def native_op(op: Union[ReduceOp, str]) -> libdist.ReduceOp:
+    """libdist's operator of a ReduceOp or of its name in any case."""
+    if isinstance(op, ReduceOp):
+        return libdist.ReduceOp.SUM if op is ReduceOp.SUM else libdist.ReduceOp.MEAN
+    if not isinstance(op, str):
+        raise TypeError(f"{op!r} is not a valid ReduceOp: tf.distribute.ReduceOp.SUM or MEAN, or their names")
+    return libdist.reduce_op_from_name(op)
+
+
+class VariableSynchronization(enum.Enum):
+    """When the copies of a variable are brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """What an assignment inside replicas does with the values that they give."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+_NATIVE_SYNCHRONIZATION = {one: libdist.Synchronization[one.name] for one in VariableSynchronization}
+_NATIVE_AGGREGATION = {one: libdist.Aggregation[one.name] for one in VariableAggregation}
+
+
+def native_synchronization(mode: Any) -> libdist.Synchronization:
+    """libdist's number of a VariableSynchronization."""
+    if not isinstance(mode, VariableSynchronization):
+        raise ValueError(f"Invalid variable synchronization mode: {mode}")
+    return _NATIVE_SYNCHRONIZATION[mode]
+
+
+def native_aggregation(mode: Any) -> libdist.Aggregation:
+    """libdist's number of a VariableAggregation."""
+    if not isinstance(mode, VariableAggregation):
+        raise ValueError(f"Invalid variable aggregation mode: {mode}")
+    return _NATIVE_AGGREGATION[mode]
+
+
+class CommunicationImplementation(enum.Enum):
+    """Which implementation of collectives is wanted; the bits are the same."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """How collectives are to be done."""
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: Optional[float] = None,
+        implementation: Union[CommunicationImplementation, str] = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ValueError(f"Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
+        self.bytes_per_pack = bytes_per_pack
+        """A list of tensors is cut into packs of about this size; 0: libdist's choice."""
+        self.timeout_seconds = timeout_seconds
+        """The longest wait for a peer; None: the strategy's."""
+        self.implementation = CommunicationImplementation(
+            implementation.upper() if isinstance(implementation, str) else implementation
+        )
+        """Which one is wanted."""
+
+    def _collective_options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {"implementation": libdist.Communication[self.implementation.name]}
+        if self.bytes_per_pack:
+            options["bytes_per_pack"] = self.bytes_per_pack
+        if self.timeout_seconds is not None:
+            options["timeout"] = self.timeout_seconds
+        return options
+
+    def __repr__(self) -> str:
+        native = libdist.CommunicationOptions(
+            implementation=libdist.Communication[self.implementation.name],
+            bytes_per_pack=self.bytes_per_pack,
+            timeout=self.timeout_seconds,
+        )
+        return native.describe()
+
+
+class CollectiveHints(CommunicationOptions):
+    """CommunicationOptions by their older name."""
+
+    def __init__(self, bytes_per_pack: int = 0, timeout_seconds: Optional[float] = None) -> None:
+        super().__init__(bytes_per_pack, timeout_seconds)
+
+
+def collective_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
+    """libdist's options of one collective."""
+    return {} if options is None else options._collective_options()
+
+
+class RunOptions:
+    """Options of Strategy.run(): here every shape may differ from run to run, so that they have no effect."""
+
+    def __init__(
+        self,
+        experimental_enable_dynamic_batch_size: bool = True,
+        experimental_bucketizing_dynamic_shape: bool = False,
+    ) -> None:
+        self.experimental_enable_dynamic_batch_size = experimental_enable_dynamic_batch_size
+        """Accepted."""
+        self.experimental_bucketizing_dynamic_shape = experimental_bucketizing_dynamic_shape
+        """Accepted."""
+
+    def _native(self) -> dict[str, Any]:
+        return {
+            "enable_dynamic_batch_size": self.experimental_enable_dynamic_batch_size,
+            "bucketizing_dynamic_shape": self.experimental_bucketizing_dynamic_shape,
+        }
+
+
+class InputReplicationMode(enum.Enum):
+    """How many input pipelines there are."""
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
+
+
+class InputOptions:
+    """How batches are brought to the replicas."""
+
+    def __init__(
+        self,
+        experimental_fetch_to_device: Optional[bool] = None,
+        experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
+        experimental_place_dataset_on_device: bool = False,
+        experimental_per_replica_buffer_size: int = 1,
+    ) -> None:
+        self.experimental_fetch_to_device = experimental_fetch_to_device
+        """Without effect: batches lie in memory that replicas read anyway."""
+        self.experimental_replication_mode = experimental_replication_mode
+        """PER_REPLICA only for distribute_datasets_from_function()."""
+        self.experimental_place_dataset_on_device = experimental_place_dataset_on_device
+        """Without effect: the device is the host."""
+        self.experimental_per_replica_buffer_size = experimental_per_replica_buffer_size
+        """Batches that are made ahead."""
+
+    def _native(self) -> dict[str, Any]:
+        fetch = self.experimental_fetch_to_device
+        return {
+            "fetch_to_device": 0 if fetch is None else 1 if fetch else -1,
+            "replication_mode": libdist.InputMode[self.experimental_replication_mode.name],
+            "place_dataset_on_device": self.experimental_place_dataset_on_device,
+            "prefetch": self.experimental_per_replica_buffer_size or -1,
+        }
+
+
+def input_options(options: Optional[InputOptions]) -> dict[str, Any]:
+    """libdist's options of a dataset."""
+    return {} if options is None else options._native()
+
+
+class InputContext:
+    """For which part of the input a function makes a dataset."""
+
+    def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self._native = libdist.InputContext(num_input_pipelines, input_pipeline_id, num_replicas_in_sync)
+
+    @property
+    def num_input_pipelines(self) -> int:
+        """One a worker, or one a replica."""
+        return self._native.num_input_pipelines
+
+    @property
+    def input_pipeline_id(self) -> int:
+        """Which of them."""
+        return self._native.input_pipeline_id
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """Of all workers."""
+        return self._native.num_replicas_in_sync
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """What one replica gets of a global batch; ValueError where that is no whole number."""
+        return self._native.per_replica_batch_size(global_batch_size)
+
+    def __repr__(self) -> str:
+        return (
+            f"tf.distribute.InputContext(input pipeline id {self.input_pipeline_id}, total: {self.num_input_pipelines})"
+        )
+
+
+class ValueContext:
+    """For whom a function makes a value."""
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self.replica_id_in_sync_group = replica_id_in_sync_group
+        """The replica."""
+        self.num_replicas_in_sync = num_replicas_in_sync
+        """How many there are."""
+
+    def __repr__(self) -> str:
+        return (
+            f"tf.distribute.experimental.ValueContext(replica_id_in_sync_group: {self.replica_id_in_sync_group}, "
+            f"num_replicas_in_sync: {self.num_replicas_in_sync})"
+        )

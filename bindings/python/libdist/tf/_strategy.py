@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.Strategy and the strategies that libdist has."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
+
+import libdist
+
+from . import _input
+from ._context import faces
+from ._convert import Crossing, from_native, tensors
+from ._extended import StrategyExtended
+from ._options import InputContext, InputOptions, ReduceOp, RunOptions, ValueContext, native_op
+from ._values import DistributedValues
+from ._variable import Variable
+
+if TYPE_CHECKING:
+    from ._cross_device import CrossDeviceOps
+
+
+class Scope:
+    """What Strategy.scope() gives; it may be entered any number of times."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._entered: list[AbstractContextManager[Any]] = []
+
+    def __enter__(self) -> Strategy:
+        scope = self._strategy._native.scope()
+        scope.__enter__()
+        self._entered.append(scope)
+        return self._strategy
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+class Strategy:
+    """Replicas that run the same function, each on its part of the input, and meet in collectives."""
+
+    def __init__(self, native: libdist.Strategy) -> None:
+        """native: a strategy of libdist's, which this is a face of."""
+        self._native = native
+        self._extended = StrategyExtended(native)
+        faces[id(native)] = self
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._native.num_replicas
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What libraries on top of a strategy use."""
+        return self._extended
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What describes the cluster: None, as the strategy is of one process."""
+        return self._native.cluster_resolver
+
+    def scope(self) -> Scope:
+        """Inside, this is the current strategy: variables that are made there are its own."""
+        return Scope(self)
+
+    # ---- running ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Optional[Mapping[str, Any]] = None,
+        options: Optional[RunOptions] = None,
+    ) -> Any:
+        """Calls fn(*args, **kwargs) on every replica, at the same time; of per-replica values each gets its own.
+
+        What the replicas return is merged leaf by leaf: the same object as it is, otherwise a PerReplica.
+        """
+        if not isinstance(args, (list, tuple)):
+            raise ValueError(f"positional args must be a list or tuple, got {type(args)}: (x,) for one")
+        crossing = Crossing(self._native)
+
+        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
+            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+
+        given = crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {}))
+        native_options = {} if options is None else options._native()
+        return crossing.take(self._native.run_values(body, *given, **native_options))
+
+    # ---- values -----------------------------------------------------------------------------------------------------
+
+    def reduce(self, reduce_op: Union[ReduceOp, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
+        """Reduces a per-replica value to one tensor; with an axis, or several, over these too."""
+        result = self._native.reduce(native_op(reduce_op), tensors(self._native, value), axis)
+        return from_native(result, self._native)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Joins the components of a per-replica value along an axis, in the order of replica ids."""
+        given = libdist.Value.of(self._native, tensors(self._native, value))
+        return from_native(self._native.gather(given, axis), self._native)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """A value's components in the order of replica ids; of a variable its copies; else a tuple of the value."""
+        if isinstance(value, Variable):
+            return value.values if value._native.num_copies > 1 else (value,)
+        if isinstance(value, DistributedValues):
+            return value.values
+        given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
+        return tuple(from_native(item, self._native) for item in self._native.local_results(given))
+
+    unwrap = experimental_local_results
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """A per-replica value of what value_fn(context) makes for each replica, one after another."""
+        crossing = Crossing(self._native)
+
+        def make(context: libdist.ValueContext) -> Any:
+            return crossing.carry(value_fn(ValueContext(context.replica_id, context.num_replicas)))
+
+        return crossing.take(self._native.values_from_function(make))
+
+    # ---- input ------------------------------------------------------------------------------------------------------
+
+    def experimental_distribute_dataset(
+        self, dataset: Any, options: Optional[InputOptions] = None
+    ) -> _input.DistributedDataset:
+        """A dataset whose batches, which are for all replicas together, are split over them."""
+        return _input.distribute(self._native, dataset, options)
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[InputContext], Any], options: Optional[InputOptions] = None
+    ) -> _input.DistributedDataset:
+        """A dataset of what dataset_fn(input_context) makes, whose batches go to replicas whole."""
+        return _input.distribute_from_function(self._native, dataset_fn, options)
+
+    experimental_distribute_datasets_from_function = distribute_datasets_from_function
+
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[None]:
+        """extended.colocate_vars_with()."""
+        return self.extended.colocate_vars_with(colocate_with_variable)
+
+    def close(self) -> None:
+        """Ends the replicas' threads now, and not only when the last one forgets the strategy. Values stay readable."""
+        self._native.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._native.num_replicas} replicas>"
+
+
+def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice]:
+    return None if ops is None else ops._operations()
+
+
+class MirroredStrategy(Strategy):
+    """Replicas with a copy of each variable, which are kept equal. A replica is a host thread."""
+
+    def __init__(
+        self, devices: Optional[Sequence[str]] = None, cross_device_ops: Optional[CrossDeviceOps] = None
+    ) -> None:
+        """devices: a name for each replica's place; None: as many replicas as this process may use CPUs."""
+        if devices is not None and not devices:
+            raise ValueError("Got an empty `devices` list.")
+        names = None if devices is None else list(devices)
+        native = libdist.Strategy(len(names or ()), devices=names, cross_device=_cross_device(cross_device_ops))
+        self._ops = cross_device_ops
+        super().__init__(native)
+
+
+class OneDeviceStrategy(Strategy):
+    """One replica, on the device of that name."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(libdist.Strategy(1, kind=libdist.StrategyKind.ONE_DEVICE, devices=[device]))
+
+
+class CentralStorageStrategy(Strategy):
+    """Replicas that share one copy of each variable, on the parameter device."""
+
+    def __init__(self, compute_devices: Optional[Sequence[str]] = None, parameter_device: Optional[str] = None) -> None:
+        names = None if compute_devices is None else list(compute_devices)
+        kind = libdist.StrategyKind.CENTRAL_STORAGE
+        super().__init__(
+            libdist.Strategy(len(names or ()), kind=kind, devices=names, parameter_device=parameter_device)
+        )

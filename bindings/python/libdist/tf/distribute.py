@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute over libdist: its names, in TensorFlow's words."""
+
+from types import SimpleNamespace
+
+from ._context import (
+    ReplicaContext,
+    experimental_set_strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from ._cross_device import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
+from ._extended import StrategyExtended
+from ._input import DistributedDataset, DistributedIterator
+from ._options import (
+    CollectiveHints,
+    CommunicationImplementation,
+    CommunicationOptions,
+    InputContext,
+    InputOptions,
+    InputReplicationMode,
+    ReduceOp,
+    RunOptions,
+    ValueContext,
+)
+from ._strategy import CentralStorageStrategy, MirroredStrategy, OneDeviceStrategy, Strategy
+from ._values import DistributedValues, Mirrored, PerReplica
+
+experimental = SimpleNamespace(
+    CentralStorageStrategy=CentralStorageStrategy,
+    CollectiveCommunication=CommunicationImplementation,
+    CollectiveHints=CollectiveHints,
+    CommunicationImplementation=CommunicationImplementation,
+    CommunicationOptions=CommunicationOptions,
+    ValueContext=ValueContext,
+)
+"""tf.distribute.experimental."""
+
+__all__ = [
+    "CrossDeviceOps",
+    "DistributedDataset",
+    "DistributedIterator",
+    "DistributedValues",
+    "HierarchicalCopyAllReduce",
+    "InputContext",
+    "InputOptions",
+    "InputReplicationMode",
+    "Mirrored",
+    "MirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "PerReplica",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "RunOptions",
+    "Strategy",
+    "StrategyExtended",
+    "experimental",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]

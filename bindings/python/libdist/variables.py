@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables: tensors that outlive runs, with a copy for each replica."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from . import _calls, _cdist, _tensors, values
+from ._updates import Update
+from .constants import Aggregation, Assign, Synchronization
+from .errors import FailedPrecondition
+from .values import Value
+
+if TYPE_CHECKING:
+    from .replica import Replica
+    from .strategy import Strategy
+
+
+class Drift:
+    """Where the copies of a variable are no longer equal; -1: all are equal."""
+
+    __slots__ = ("num_copies", "replica", "expected_replica", "element")
+
+    def __init__(self, num_copies: int, replica: int, expected_replica: int, element: int) -> None:
+        self.num_copies = num_copies
+        """That were compared; 0: its copies need not be equal."""
+        self.replica = replica
+        """Whose copy differs from most others'."""
+        self.expected_replica = expected_replica
+        """The first whose copy has what most have."""
+        self.element = element
+        """The first that differs, counted row-major."""
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return f"Drift({fields})"
+
+
+class _Initial:
+    """The function that gives a variable's first value."""
+
+    def __init__(self, fn: Callable[[], Any], strategy: int) -> None:
+        self.fn = fn
+        self.strategy = strategy
+        self.failures = _calls.Failures()
+
+    def on_initial(self) -> int:
+        try:
+            return values.hand_over(self.strategy, self.fn())
+        except BaseException as error:
+            return -self.failures.add(error)
+
+
+class Variable:
+    """A tensor that outlives runs; Strategy.variable() makes it. It may be an argument of a run."""
+
+    def __init__(self, strategy: Strategy, handle: int, ended_by: str, value: Optional[Value] = None) -> None:
+        """ended_by: "collector", "close" (it is the strategy's too) or "owner"."""
+        self._strategy = strategy
+        self._handle = handle
+        self._ended_by = ended_by
+        self._value = value
+        self._keeper: Any = None  # whose state it is
+        if ended_by == "close":
+            strategy._children.add(self)  # ends with the strategy
+        _variables[handle] = self
+
+    @staticmethod
+    def _of(handle: int, value: Value) -> Variable:
+        """The object of a handle that libdist gives, behind a value."""
+        known = _variables.get(handle)
+        if known is not None:
+            return known
+        from .strategy import current_strategy
+
+        return Variable(current_strategy(), handle, "owner", value)
+
+    # ---- what it is ----------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The variable's name."""
+        return str(_cdist.dist_variable_name(self._native()))
+
+    @property
+    def class_name(self) -> str:
+        """ "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable"."""
+        return str(_cdist.dist_variable_class(self._native()))
+
+    @property
+    def synchronization(self) -> Synchronization:
+        """When its copies are brought together; AUTO has become what the strategy chose."""
+        return Synchronization(_cdist.dist_variable_synchronization(self._native()))
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """What an assignment inside replicas does."""
+        return Aggregation(_cdist.dist_variable_aggregation(self._native()))
+
+    @property
+    def trainable(self) -> bool:
+        """Whether it is for training to change."""
+        return bool(_cdist.dist_variable_trainable(self._native()))
+
+    @property
+    def num_copies(self) -> int:
+        """One for each replica, or one."""
+        return int(_cdist.dist_variable_num_copies(self._native()))
+
+    def copy_name(self, copy: int) -> str:
+        """The name of a copy: "w", "w/replica_1" ..."""
+        return str(_cdist.dist_variable_copy_name(self._native(), copy))
+
+    def device(self, copy: int = 0) -> str:
+        """The device that a copy is on."""
+        strategy = self._strategy._native("dist_variable_device")
+        return str(_cdist.dist_variable_device(strategy, self._native(), copy))
+
+    def describe(self) -> str:
+        """Its copies on one line."""
+        text = _cdist.Text()
+        text.describe_variable(self._native())
+        return str(text.text())
+
+    def __repr__(self) -> str:
+        return f"<libdist.{self.describe()}>" if self._handle else "<libdist.Variable, closed>"
+
+    # ---- its value -----------------------------------------------------------------------------------------
+
+    def component(self, replica_id: int = 0) -> Any:
+        """A view of what a replica has of it, to be written by that replica alone, or outside runs."""
+        return _tensors.view(_cdist.dist_variable_component(self._native(), replica_id), self._as_value(), True)
+
+    def read(self) -> Any:
+        """The value as the cross-replica context sees it, as a new array."""
+        strategy = self._strategy._native("dist_variable_read")
+        return values.owned(_cdist.dist_variable_read(strategy, self._native()))
+
+    def assign(self, value: Any, how: int = Assign.SET) -> None:
+        """Assigns to every copy: a tensor to all, a per-replica value to each its own."""
+        strategy = self._strategy._native("dist_variable_assign")
+        given = values.make(strategy, value)
+        _cdist.dist_variable_assign(strategy, self._native(), int(how), given._handle)
+
+    def assign_add(self, value: Any) -> None:
+        """assign() with Assign.ADD."""
+        self.assign(value, Assign.ADD)
+
+    def assign_sub(self, value: Any) -> None:
+        """assign() with Assign.SUB."""
+        self.assign(value, Assign.SUB)
+
+    def scatter(self, how: int, slices: Any) -> None:
+        """Changes rows of every copy: `how` is a Scatter, slices are Value.indexed_slices(), or per-replica ones."""
+        strategy = self._strategy._native("dist_variable_scatter")
+        given = values.make(strategy, slices)
+        _cdist.dist_variable_scatter(strategy, self._native(), int(how), given._handle)
+
+    def update(self, fn: Callable[..., None], args: Any = None) -> None:
+        """Calls fn(copy, *args) on every copy, with that replica's components of args, some at the same time."""
+        strategy = self._strategy._native("dist_update")
+        given = values.arguments(strategy, args)
+        target = Update(fn, self._as_value())
+        token = _calls.keep(target)
+        try:
+            native = _cdist.dist_update
+            _calls.call(target.failures, native, strategy, self._native(), token, values.handle_of(given))
+        finally:
+            _calls.release(token)
+
+    def check_drift(self) -> Drift:
+        """Whether the copies are still equal; DataLoss, with the replica and the elements, where they are not."""
+        record = _cdist.dist_drift()
+        _cdist.dist_variable_check_drift(self._strategy._native("dist_variable_check_drift"), self._native(), record)
+        return Drift(record.num_copies, record.replica, record.expected_replica, record.element)
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        array = self.read()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    # ---- its end -------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends the variable; arrays over its copies, and values made of it, keep its memory."""
+        handle, self._handle = self._handle, 0
+        _variables.pop(handle, None)
+        if handle and self._ended_by != "owner":
+            _cdist.dist_variable_destroy(handle)
+
+    def __enter__(self) -> Variable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self, _destroy: Any = _cdist.dist_variable_destroy) -> None:
+        if self._handle and self._ended_by == "collector":
+            _destroy(self._handle)
+
+    def _native(self) -> int:
+        if not self._handle:
+            raise FailedPrecondition("the variable is closed")
+        return self._handle
+
+    def _as_value(self) -> Value:
+        return Value(_cdist.dist_value_create_variable(self._native()))
+
+
+_variables: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
+
+
+def _native_options(strategy: int, initial: Any, options: dict[str, Any]) -> tuple[Any, Optional[_Initial], int]:
+    native = _cdist.dist_variable_options()
+    for name, given in options.items():
+        if name == "trainable":
+            native.trainable = 0 if given is None else 1 if given else -1
+        elif name in ("aggregation", "synchronization", "partitions"):
+            setattr(native, name, int(given))
+        elif name == "name":
+            native.name = given
+        else:
+            raise TypeError(f"{name!r} is no option of a variable")
+    if not callable(initial):
+        return native, None, 0
+    target = _Initial(initial, strategy)
+    token = _calls.keep(target)
+    native.set_initial(token)
+    return native, target, token
+
+
+def create(strategy: Strategy, initial: Any, options: dict[str, Any]) -> Variable:
+    """Strategy.variable()."""
+    handle = strategy._native("dist_variable_create")
+    native, target, token = _native_options(handle, initial, options)
+    tensor = None if target or initial is None else [_tensors.give(initial)]
+    try:
+        failures = target.failures if target else _calls.Failures()
+        made = _calls.call(failures, _cdist.dist_variable_create, handle, tensor, native)
+    finally:
+        _calls.release(token)
+    return Variable(strategy, made, "collector")
+
+
+def ask_for(replica: Replica, name: str, initial: Any, options: dict[str, Any]) -> Variable:
+    """Replica.variable()."""
+    strategy = replica.strategy
+    native, target, token = _native_options(strategy._handle, initial, options)
+    tensor = None if target or initial is None else [_tensors.give(initial)]
+    try:
+        failures = target.failures if target else _calls.Failures()
+        made = _calls.call(failures, _cdist.dist_replica_variable, replica._handle, name, tensor, native)
+    finally:
+        _calls.release(token)
+    with strategy._lock:
+        return _variables.get(made) or Variable(strategy, made, "close")

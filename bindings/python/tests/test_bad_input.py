@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input: Python's own kind of error, and the strategy goes on."""
+
+import gc
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+from libdist import Aborted, FailedPrecondition, InvalidArgument, ReduceOp, Strategy, StrategyKind, Threads, Value, Work
+
+
+class Mine(Exception):
+    """A program's own exception."""
+
+
+def ones_reduced(replica):
+    return replica.all_reduce(ReduceOp.SUM, np.ones(2)).tolist()
+
+
+class BadInput(unittest.TestCase):
+    def test_wrong_types(self):
+        with Strategy(2) as strategy:
+            for call in (
+                lambda: strategy.run(None),
+                lambda: strategy.run(7),
+                lambda: strategy.run_values("x"),
+                lambda: strategy.run_values(lambda replica, x: x, "abc"),
+                lambda: strategy.run_values(lambda replica, x: x, np.ones(2)),
+                lambda: strategy.run_values(lambda replica, **k: k, (), {1: 2}),
+                lambda: Strategy("2"),
+                lambda: Strategy(2, threads="caller"),
+                lambda: Strategy(2, devices=[1, 2]),
+                lambda: strategy.group(["a"]),
+                lambda: strategy.device("0"),
+                lambda: strategy.variable(np.ones(2), name=7),
+                lambda: strategy.variable(np.ones(2), no_such=7),
+                lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), no_such=1)),
+                lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, None)),
+                lambda: strategy.run(lambda replica: replica.all_reduce("SUM", np.ones(2))),
+                lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, ["a"])),
+            ):
+                with self.assertRaises((TypeError, ValueError)):
+                    call()
+                self.assertEqual(strategy.run(ones_reduced), [[2.0, 2.0]] * 2)
+
+    def test_wrong_values(self):
+        for call in (
+            lambda: Strategy(-1),
+            lambda: Strategy(10**6),
+            lambda: Strategy(2, kind=StrategyKind.ONE_DEVICE),
+            lambda: Strategy(2, devices=["CPU:0"]),
+            lambda: Strategy(2, devices=["CPU:0", "CPU:0"]),
+            lambda: Strategy(2, devices=["", "x"]),
+            lambda: Strategy(1 << 40),
+        ):
+            with self.assertRaises((InvalidArgument, OverflowError)):
+                call()
+        with Strategy(2) as strategy:
+            for call in (
+                lambda: strategy.device(2),
+                lambda: strategy.group([]),
+                lambda: strategy.group([1, 0]),
+                lambda: strategy.variable(),
+                lambda: strategy.per_replica([1]),
+                lambda: strategy.reduce(ReduceOp.MAX, strategy.per_replica([1, 2])),
+                lambda: strategy.reduce(ReduceOp.SUM, strategy.per_replica([np.ones(2), np.ones(3)])),
+                lambda: strategy.gather(strategy.per_replica([1, 2])),
+                lambda: strategy.variable(np.ones(2), name="a\0b"),
+                lambda: strategy.run(lambda r: r.all_reduce(ReduceOp.SUM, np.ones(2), np.ones(3))),
+                lambda: strategy.run(lambda r: r.all_reduce(99, np.ones(2))),
+                lambda: strategy.run(lambda r: r.broadcast(5, np.ones(2))),
+                lambda: strategy.run(lambda r: r.reduce_scatter(ReduceOp.SUM, np.ones(3))),
+                lambda: strategy.run(lambda r: r.all_gather(np.float64(1))),
+                lambda: strategy.run(lambda r: r.all_reduce(ReduceOp.SUM, np.zeros(3, np.complex128))),
+            ):
+                with self.assertRaises(ValueError):
+                    call()
+                self.assertEqual(strategy.run(ones_reduced), [[2.0, 2.0]] * 2)
+
+    def test_overlap_inside_one_buffer(self):
+        def step(replica):
+            whole = np.ones(6)
+            replica.all_reduce(ReduceOp.SUM, whole[:4], whole[2:])
+
+        with Strategy(2) as strategy, self.assertRaises(InvalidArgument):
+            strategy.run(step)
+
+    def test_read_only_memory(self):
+        frozen = np.ones(2)
+        frozen.flags.writeable = False
+        with Strategy(2) as strategy:
+            for out in (frozen, b"12345678", Value.of(strategy, frozen)):
+                with self.assertRaises((ValueError, BufferError, TypeError)):
+                    strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), out))
+            self.assertEqual(frozen.tolist(), [1, 1])
+
+    def test_outside_and_inside_are_told_apart(self):
+        with Strategy(2) as strategy:
+            v = strategy.variable(np.zeros(1))
+            for inside in (
+                lambda replica: strategy.run(lambda r: None),
+                lambda replica: strategy.reduce(ReduceOp.SUM, strategy.per_replica([1, 2])),
+                lambda replica: v.read(),
+                lambda replica: strategy.group([0]),
+                lambda replica: strategy.close(),
+            ):
+                with self.assertRaises(RuntimeError):
+                    strategy.run(inside)
+                self.assertEqual(strategy.run(ones_reduced), [[2.0, 2.0]] * 2)
+
+    def test_a_replica_kept_after_its_run(self):
+        with Strategy(2) as strategy:
+            kept = strategy.run(lambda replica: replica)
+            for call in (
+                lambda: kept[0].barrier(),
+                lambda: ones_reduced(kept[1]),
+                lambda: kept[0].merge_call(lambda s: None),
+                lambda: kept[0].begin.all_reduce(ReduceOp.SUM, np.ones(1)),
+                lambda: kept[0].parallel_for(0, 1, 1, lambda a, b: None),
+            ):
+                with self.assertRaisesRegex(FailedPrecondition, "valid inside its function only"):
+                    call()
+            with self.assertRaisesRegex(FailedPrecondition, "replica 1 is not running"):
+                strategy.run(lambda replica: kept[1].barrier())
+
+    def test_use_after_close(self):
+        strategy = Strategy(2)
+        v, group = strategy.variable(np.ones(1)), strategy.group([0, 1])
+        value = strategy.per_replica([np.ones(1), np.ones(1)])
+        strategy.close()
+        strategy.close()
+        self.assertIn("closed", repr(group) + "closed")
+        for call in (
+            lambda: strategy.run(ones_reduced),
+            lambda: strategy.num_replicas,
+            lambda: strategy.reduce(ReduceOp.SUM, value),
+            lambda: strategy.cancel(),
+            lambda: v.read(),
+            lambda: group.size,
+            lambda: strategy.explain(),
+            lambda: strategy.dataset_from_tensors(np.ones(2)),
+            lambda: Value.of(strategy, 1),
+            lambda: strategy.scope().__enter__(),
+        ):
+            with self.assertRaisesRegex(FailedPrecondition, "closed"):
+                call()
+        self.assertEqual([part.item() for part in value], [1, 1])
+
+    def test_close_during_a_run(self):
+        strategy = Strategy(2)
+        inside, go_on = threading.Event(), threading.Event()
+
+        def step(replica):
+            inside.set()
+            go_on.wait()
+            return replica.id
+
+        results = []
+        thread = threading.Thread(target=lambda: results.append(strategy.run(step)))
+        thread.start()
+        inside.wait()
+        with self.assertRaisesRegex(FailedPrecondition, "run is under way"):
+            strategy.close()
+        go_on.set()
+        thread.join()
+        self.assertEqual(results, [[0, 1]])
+        strategy.close()
+
+    def test_a_dropped_strategy_ends_its_threads(self):
+        def threads():
+            with open("/proc/self/status", encoding="ascii") as status:
+                return int(next(line for line in status if line.startswith("Threads:")).split()[1])
+
+        if not sys.platform.startswith("linux"):
+            self.skipTest("needs /proc")
+        strategy = Strategy(8)
+        strategy.run(ones_reduced)
+        before = threads()
+        del strategy
+        gc.collect()
+        self.assertLessEqual(threads(), before - 7)
+
+    def test_work_out_of_order(self):
+        with Strategy(2) as strategy:
+
+            def step(replica):
+                work = replica.begin.all_reduce(ReduceOp.SUM, np.ones(2))
+                with self.assertRaises(FailedPrecondition):
+                    work.start()
+                work.wait()
+                work.close()
+                with self.assertRaisesRegex(FailedPrecondition, "closed"):
+                    work.wait()
+                with self.assertRaises(InvalidArgument):
+                    Work.wait_any([])
+
+            strategy.run(step)
+
+    def test_host_threads_out_of_order(self):
+        with Strategy(2, threads=Threads.HOST, timeout=5) as strategy:
+            with self.assertRaises(FailedPrecondition):
+                strategy.run(ones_reduced)
+            with self.assertRaises(InvalidArgument):
+                strategy.enter(9).__enter__()
+            outcomes = {}
+
+            def work(replica_id):
+                try:
+                    with strategy.enter(replica_id) as replica:
+                        if replica_id == 1:
+                            raise Mine("host")
+                        replica.barrier()
+                except Exception as error:
+                    outcomes[replica_id] = error
+
+            threads = [threading.Thread(target=work, args=(r,)) for r in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertIsInstance(outcomes[1], Mine)
+            self.assertIsInstance(outcomes[0], Aborted)
+            self.assertIn("host", str(outcomes[0]))
+
+    def test_collections_while_replicas_run(self):
+        with Strategy(8) as strategy:
+            stop = threading.Event()
+
+            def collect():
+                while not stop.is_set():
+                    gc.collect()
+
+            thread = threading.Thread(target=collect)
+            thread.start()
+            try:
+
+                def step(replica, x):
+                    for _ in range(20):
+                        y = replica.all_reduce_value(ReduceOp.SUM, [x, {"k": np.ones(3)}])
+                        cycle = [y]
+                        cycle.append(cycle)
+                    return y
+
+                out = strategy.run_values(step, (np.arange(4.0),))
+                self.assertEqual(out[0][0].tolist(), [0, 8, 16, 24])
+            finally:
+                stop.set()
+                thread.join()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documented programs of tf.distribute (examples/tf): their results are those of TensorFlow 2.21, unchanged."""
+
+import contextlib
+import importlib
+import io
+import pathlib
+import sys
+import unittest
+
+import numpy as np
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples" / "tf"
+sys.path.insert(0, str(EXAMPLES))
+
+# TensorFlow's results of the same programs, with "CPU:0" for "GPU:0".
+CUBE = [[0, 1, 2], [3, 4, 5]]
+RESULTS = {
+    "strategy_run": {
+        "tensor_input": [6.0, 6.0],
+        "distributed_values_input": 4,
+        "all_reduce_inside": [1, 1],
+        "reduce": 1,
+    },
+    "replica_context": {
+        "replica_ids": [0, 1],
+        "all_reduce": [2.0, 2.0],
+        "all_reduce_list": [[2.0, 4.0], [2.0, 4.0]],
+        "all_gather": [[1, 2, 3, 1, 2, 3]] * 2,
+        "all_gather_nest": [[[1, 2, 3, 1, 2, 3]] * 2, [[1, 2, 3, 4, 1, 2, 3, 4]] * 2],
+    },
+    "merge_call": {"merged": [10, 11]},
+    "batch_reduce_to": {"mirrored": [[2.0, 2.0], [2.0, 2.0]], "central": [[2.0], [2.0]], "one": [[1.0], [1.0]]},
+    "values_from_function": {"constant": [1.0, 1.0], "of_an_array": [3.0, 2.0], "num_replicas": [2, 2]},
+    "datasets_from_function": {"distribute_dataset": [[[0], [2]], [[4], [6]]], "from_function": [8.0, 8.0, 8.0]},
+    "mirrored_strategy": {
+        "variable_in_scope": [("Variable:0", 1.0), ("Variable/replica_1:0", 1.0)],
+        "variable_in_function": True,
+        "training_loop": [45, 45],
+    },
+    "gather": {
+        "two_replicas": [[1], [2], [1], [2]],
+        "along_every_axis": [[CUBE] * 4, [CUBE * 4], [[row * 4 for row in CUBE]]],
+    },
+    "variable_aggregation": {
+        "mean": [6.0, 6.0],
+        "each_aggregation": {
+            "NONE": [6.0, 7.0],
+            "SUM": [8.0, 8.0],
+            "MEAN": [6.5, 6.5],
+            "ONLY_FIRST_REPLICA": [6.0, 6.0],
+        },
+        "on_read": 4.0,
+        "update": [1.0, 1.0],
+    },
+}
+# The tutorial in TensorFlow, with a Dense layer and SGD: loss, accuracy, test loss, test accuracy of each epoch.
+HISTORY = [
+    [0.4883885383605957, 90.83333587646484, 0.21290543675422668, 99.16666412353516],
+    [0.16778311133384705, 99.58333587646484, 0.1342933624982834, 99.16666412353516],
+    [0.11479835957288742, 99.58333587646484, 0.10444517433643341, 99.16666412353516],
+    [0.09110226482152939, 99.58333587646484, 0.08832959085702896, 99.16666412353516],
+]
+
+
+class Examples(unittest.TestCase):
+    def test_documented_programs(self):
+        for name, expected in RESULTS.items():
+            with self.subTest(name):
+                self.assertEqual(importlib.import_module(name).main(), expected)
+
+    def test_custom_training(self):
+        program = importlib.import_module("custom_training")
+        for replicas in (1, 2, 3):
+            with self.subTest(replicas=replicas), contextlib.redirect_stdout(io.StringIO()) as printed:
+                result = program.main(replicas)
+                np.testing.assert_allclose(result["history"], HISTORY, rtol=2e-5)
+                self.assertTrue(result["restored"])
+                self.assertEqual(len(printed.getvalue().splitlines()), program.EPOCHS)
+
+    def test_every_example_is_run(self):
+        names = {path.stem for path in EXAMPLES.glob("*.py")}
+        self.assertEqual(names, set(RESULTS) | {"custom_training"})
+
+    def test_every_example_lists_its_changes(self):
+        for path in EXAMPLES.glob("*.py"):
+            with self.subTest(path.name):
+                self.assertRegex(
+                    path.read_text(), r"Lines that changed:\n    import tensorflow as tf +-> +import libdist.tf"
+                )
+
+
+if __name__ == "__main__":
+    unittest.main()

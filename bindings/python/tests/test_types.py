@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's annotations: mypy --strict on the package itself, and on a program that uses it."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import libdist
+
+if importlib.util.find_spec("mypy") is None:
+    raise unittest.SkipTest("mypy is not installed for this Python")
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGE = pathlib.Path(libdist.__file__).resolve().parent
+INSTALLED = PACKAGE.parent.name == "site-packages"  # where mypy looks by itself
+ENVIRONMENT = {**os.environ, "MYPYPATH": "" if INSTALLED else str(PACKAGE.parent)}
+
+
+class Types(unittest.TestCase):
+    def check(self, *arguments):
+        result = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *arguments],
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_program(self):
+        self.check(str(HERE / "typed_program.py"))
+
+    def test_a_wrong_program_is_found(self):
+        result = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "-c"]
+            + ["import libdist\nlibdist.Strategy(2).run(lambda replica: replica.all_reduc(1, 2))\n"],
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        self.assertIn("all_reduc", result.stdout)
+
+    def test_the_package(self):
+        self.check("-p", "libdist")
+
+    def test_the_program_runs(self):
+        subprocess.run([sys.executable, str(HERE / "typed_program.py")], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
