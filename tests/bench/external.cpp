@@ -11,30 +11,27 @@ namespace {
 
 constexpr double kFallAsleepUs = 2e6;
 constexpr int kTrialIterations = 4, kTrialBatches = 3;
-constexpr int kMostBatches = 50;  // on a busy machine each costs a peer that spins a time slice
-constexpr double kTooSlow = 4;    // times the group's fastest form, in the trial
+// On a busy machine each costs a peer that spins a time slice; libdist sleeps instead, whatever calls it.
+constexpr int kMostBatches = 50;
+constexpr double kTooSlow = 4;  // times the group's fastest form, in the trial
 
 bool find_group(const std::string& word, PeerGroup& group) {
-  for (const PeerGroup each : kPeerGroups) {
-    if (word == group_word(each)) {
-      group = each;
-      return true;
-    }
-  }
-  return false;
+  const auto is_it = [&](PeerGroup each) { return word == group_word(group = each); };
+  return std::any_of(kPeerGroups.begin(), kPeerGroups.end(), is_it) ||
+         std::any_of(kBindings.begin(), kBindings.end(), is_it);
 }
 
 class ExternalSide final : public Side {
  public:
-  ExternalSide(PeerProcess& process, peers::Request request)
-      : process_(process), request_(std::move(request)) {}
+  ExternalSide(PeerProcess& process, peers::Request request, int most_batches)
+      : process_(process), request_(std::move(request)), most_batches_(most_batches) {}
   std::string name() const override {
     return process_.name() + (request_.form.empty() ? "" : ", " + request_.form);
   }
 
   void block(const Plan& plan, Samples& samples) override {
     request_.plan = plan;
-    request_.plan.batches = std::min(plan.batches, kMostBatches);
+    request_.plan.batches = std::min(plan.batches, most_batches_);
     if (!measure(samples)) process_.lose("has changed its mind");
   }
 
@@ -54,6 +51,7 @@ class ExternalSide final : public Side {
  private:
   PeerProcess& process_;
   peers::Request request_;
+  int most_batches_;
 };
 
 }  // namespace
@@ -65,6 +63,9 @@ const char* group_word(PeerGroup group) {
     case PeerGroup::kGloo: return "gloo";
     case PeerGroup::kJax: return "jax";
     case PeerGroup::kTensorFlow: return "tensorflow";
+    case PeerGroup::kGo: return "go";
+    case PeerGroup::kJava: return "java";
+    case PeerGroup::kPython: return "python";
   }
   return "?";
 }
@@ -93,17 +94,21 @@ void Peers::start(int replicas) {
   }
 }
 
-std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Request& request) {
+std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Request& request,
+                                                bool on_host_threads) {
+  const bool libdist = std::find(kBindings.begin(), kBindings.end(), group) != kBindings.end();
+  const int most_batches = libdist ? std::numeric_limits<int>::max() : kMostBatches;
   std::vector<std::pair<double, std::unique_ptr<ExternalSide>>> tried;
   double fastest = std::numeric_limits<double>::infinity();
   for (Offer& offer : offers_) {
     if (offer.group != group || !offer.process) continue;
     for (const std::string& form : offer.process->forms()) {
+      if (libdist && form.empty() == on_host_threads) continue;
       peers::Request trial = request;
       trial.form = form;
       trial.plan.iterations = std::min(kTrialIterations, request.plan.iterations);
       trial.plan.batches = kTrialBatches;
-      auto side = std::make_unique<ExternalSide>(*offer.process, trial);
+      auto side = std::make_unique<ExternalSide>(*offer.process, trial, most_batches);
       Samples samples;
       if (!side->measure(samples)) continue;
       const double us = *std::min_element(samples.begin(), samples.end());
@@ -113,7 +118,7 @@ std::vector<std::unique_ptr<Side>> Peers::sides(PeerGroup group, const peers::Re
   }
   std::vector<std::unique_ptr<Side>> sides;
   for (auto& [us, side] : tried) {
-    if (us <= kTooSlow * fastest) sides.push_back(std::move(side));
+    if (libdist || us <= kTooSlow * fastest) sides.push_back(std::move(side));
   }
   return sides;
 }

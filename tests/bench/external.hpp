@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers that are programs of their own (folder peers): which there are, and their turns in a row.
+// The peers that are programs of their own (folder peers), and those that use libdist from other languages
+// (folder bindings): which there are, and their turns in a row.
 #pragma once
 
 #include <memory>
@@ -26,9 +27,11 @@ class Peers {
 
   // Sees to it that all run for this many replicas, and none for another number.
   void start(int replicas);
-  // One group's forms that can do this. Forms that are far from the group's fastest are left out: the fastest
-  // counts, and the others only take time. Throws PeerLost, and std::runtime_error on a wrong result.
-  std::vector<std::unique_ptr<Side>> sides(PeerGroup group, const peers::Request& request);
+  // One group's forms that can do this. A peer's forms that are far from the group's fastest are left out:
+  // the fastest counts, and the others only take time. Of a binding those on host threads are asked for, or
+  // those that are not: the one without a name. Throws PeerLost, and std::runtime_error on a wrong result.
+  std::vector<std::unique_ptr<Side>> sides(PeerGroup group, const peers::Request& request,
+                                           bool on_host_threads = false);
   // Throws away those that do not answer any more; their rows go on without them.
   void forget_lost();
   double cpu_us() const;

@@ -36,6 +36,7 @@ const char* unit_name(Unit unit) {
     case Unit::kCpuShare: return "cpu_share";
     case Unit::kOfOrdered: return "times_ordered";
     case Unit::kOfLonger: return "times_longer";
+    case Unit::kOfC: return "times_c";
   }
   return "";
 }
@@ -74,6 +75,14 @@ void write_list(FILE* f, const std::vector<std::string>& texts) {
   std::fprintf(f, "]");
 }
 
+void write_programs(FILE* f, const char* kind, const Peers& programs) {
+  std::fprintf(f, "  \"%s\": ", kind);
+  write_list(f, programs.names());
+  std::fprintf(f, ",\n  \"%s_skipped\": ", kind);
+  write_list(f, programs.skipped());
+  std::fprintf(f, ",\n");
+}
+
 void write_side(FILE* f, const SideResult& side) {
   std::fprintf(f, "{\"name\": %s, \"median_us\": %.6g, \"min_us\": %.6g, \"rounds_us\": [",
                quoted(side.name).c_str(), side.median_us, side.min_us);
@@ -99,10 +108,12 @@ void write_comparison(FILE* f, const Comparison& c) {
 void write_row(FILE* f, const RowResult& row) {
   const RowSpec& spec = row.spec;
   std::fprintf(
-      f, "    {\"name\": %s, \"operation\": \"%s\", \"replicas\": %d, \"pace\": \"%s\"",
-      quoted(spec.name()).c_str(),
+      f, "    {\"name\": %s, \"operation\": \"%s%s\", \"replicas\": %d, \"pace\": \"%s\"",
+      quoted(spec.name()).c_str(), spec.bindings != Threads::kNone ? "bindings_" : "",
       spec.operation == Operation::kHanding ? handing_name(spec.handing) : operation_name(spec.operation),
       spec.replicas, pace_name(spec.pace));
+  if (spec.bindings != Threads::kNone)
+    std::fprintf(f, ", \"threads\": \"%s\"", spec.bindings == Threads::kHost ? "host" : "library");
   if (spec.operation == Operation::kAllReduce) {
     std::fprintf(f, ", \"dtype\": \"%s\", \"bytes\": %zu, \"layout\": \"%s\"", dtype_name(spec.dtype),
                  spec.bytes, layout_name(spec.layout));
@@ -127,7 +138,7 @@ void write_row(FILE* f, const RowResult& row) {
 }  // namespace
 
 bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows,
-                const Peers& peers) {
+                const Runner& runner) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
   if (!file) {
     std::fprintf(stderr, "dist_bench: %s: %s\n", path.c_str(), std::strerror(errno));
@@ -141,13 +152,12 @@ bool write_json(const std::string& path, const Settings& settings, const std::ve
     std::fprintf(f, "%s\n    %s: %s", comma, quoted(key).c_str(), quoted(value).c_str());
     comma = ",";
   }
-  std::fprintf(f, "\n  },\n  \"peers\": ");
-  write_list(f, peers.names());
-  std::fprintf(f, ",\n  \"peers_skipped\": ");
-  write_list(f, peers.skipped());
+  std::fprintf(f, "\n  },\n");
+  write_programs(f, "peers", runner.peers());
+  write_programs(f, "bindings", runner.bindings());
   const Tally sum = tally(rows);
   std::fprintf(f,
-               ",\n  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
+               "  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
                "%d},\n  \"rows\": [\n",
                sum.met, sum.level, sum.missed, sum.missed_disturbed);
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <stdexcept>
+#include <thread>
 
 #include "tests/bench/in_replicas.hpp"
 
@@ -17,7 +18,7 @@ void InReplicas::block(const Plan& plan, Samples& samples) {
   if (data_ != nullptr) data_->expect(plan.iterations);
   Stopwatch watch(strategy_.replicas(), plan);
   Job job{this, &plan, &watch};
-  require(dist_run(strategy_.get(), &InReplicas::replica_main, &job), "dist_run");
+  strategy_.run(&InReplicas::replica_main, &job);
   watch.collect(samples);
 }
 
@@ -106,10 +107,28 @@ class Idle final : public Side {
 
 }  // namespace
 
-Strategy::Strategy(int replicas) {
+Strategy::Strategy(int replicas, int32_t threads) : threads_(threads) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = replicas;
+  options.threads = threads;
   require(dist_strategy_create(&options, &strategy_), "dist_strategy_create");
+}
+
+void Strategy::run(dist_replica_fn fn, void* user_data) const {
+  if (threads_ != DIST_THREADS_HOST) return require(dist_run(strategy_, fn, user_data), "dist_run");
+  std::string failure;  // replica 0's: all of them get the run's
+  std::vector<std::thread> threads;
+  for (int id = 0; id < replicas(); ++id) {
+    threads.emplace_back([&, id] {
+      dist_replica* replica = nullptr;
+      dist_status status = dist_replica_enter(strategy_, id, &replica);
+      if (status == DIST_OK) status = dist_replica_leave(replica, fn(replica, user_data));
+      if (status != DIST_OK && id == 0)
+        failure = std::string(dist_status_name(status)) + ": " + dist_last_error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (!failure.empty()) throw std::runtime_error("replicas on host threads: " + failure);
 }
 
 Strategy::~Strategy() { dist_strategy_destroy(strategy_); }

@@ -23,6 +23,8 @@ constexpr char kHelp[] =
     "  --again N          how many rounds more, where other programs disturb some; 5 if not given\n"
     "  --peers LIST       measure the programs of this list, too, such as MPI; the build makes\n"
     "                     tests/bench/peers/peers.list\n"
+    "  --bindings LIST    and libdist from the languages of this list beside C: "
+    "tests/bench/bindings/bindings.list\n"
     "  --list             print the rows' names and end\n"
     "  --help             this text\n"
     "\n"
@@ -66,11 +68,17 @@ void make_quick(Settings& settings) {
 // False, with a word on stderr, where the arguments make no sense.
 bool parse(int argc, char** argv, Arguments& arguments) {
   static const option kOptions[] = {
-      {"json", required_argument, nullptr, 'j'},   {"quick", no_argument, nullptr, 'q'},
-      {"filter", required_argument, nullptr, 'f'}, {"replicas", required_argument, nullptr, 'r'},
-      {"rounds", required_argument, nullptr, 'n'}, {"again", required_argument, nullptr, 'a'},
-      {"peers", required_argument, nullptr, 'p'},  {"list", no_argument, nullptr, 'l'},
-      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0},
+      {"json", required_argument, nullptr, 'j'},
+      {"quick", no_argument, nullptr, 'q'},
+      {"filter", required_argument, nullptr, 'f'},
+      {"replicas", required_argument, nullptr, 'r'},
+      {"rounds", required_argument, nullptr, 'n'},
+      {"again", required_argument, nullptr, 'a'},
+      {"peers", required_argument, nullptr, 'p'},
+      {"list", no_argument, nullptr, 'l'},
+      {"bindings", required_argument, nullptr, 'b'},
+      {"help", no_argument, nullptr, 'h'},
+      {nullptr, 0, nullptr, 0},
   };
   Settings& settings = arguments.settings;
   int rounds = 0, again = -1;
@@ -84,6 +92,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       case 'n': good = parse_number(optarg, 1, 1000, rounds); break;
       case 'a': good = parse_number(optarg, 0, 1000, again); break;
       case 'p': settings.peers = optarg; break;
+      case 'b': settings.bindings = optarg; break;
       case 'l': arguments.list = true; break;
       case 'h': arguments.help = true; break;
       default: return false;  // getopt_long has said why
@@ -122,8 +131,8 @@ int run(const Arguments& arguments) {
     print_row(rows.back());
   }
   const Tally sum = tally(rows);
-  print_tail(sum, settings, runner.peers());
-  if (!arguments.json.empty() && !write_json(arguments.json, settings, rows, runner.peers())) return kFailed;
+  print_tail(sum, settings, runner);
+  if (!arguments.json.empty() && !write_json(arguments.json, settings, rows, runner)) return kFailed;
   return sum.missed == 0 ? kGood : kMissedFloor;
 }
 

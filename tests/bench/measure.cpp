@@ -31,15 +31,26 @@ size_t available_bytes() {
   return static_cast<size_t>(kib) * 1024;
 }
 
+// How long a block is. What runs in a language's own runtime gets longer ones, and so does C beside it: after
+// a sleep a runtime takes some 10 ms to settle (Go's monitor looks every 20 us at first, on a CPU that a
+// replica wants). A command to a process and the wait for its sleep are long beside one batch, but not beside
+// several.
+struct Pacing {
+  double blocks;
+  int trial_batches, most_batches;
+};
+constexpr Pacing kPacing{1, 1, 500}, kBindingPacing{10, 20, 10'000};
+
 double ratio_of(Unit unit, double libdist_us, double other_us, double scale) {
+  if (unit == Unit::kOfC) return other_us / libdist_us / scale;  // libdist, the other one too
   return more_is_better(unit) ? scale * other_us / libdist_us : libdist_us / other_us / scale;
 }
 
 }  // namespace
 
-const Strategy& Runner::strategy(int replicas) {
-  std::unique_ptr<Strategy>& strategy = strategies_[replicas];
-  if (!strategy) strategy = std::make_unique<Strategy>(replicas);
+const Strategy& Runner::strategy(int replicas, int32_t threads) {
+  std::unique_ptr<Strategy>& strategy = strategies_[{replicas, threads}];
+  if (!strategy) strategy = std::make_unique<Strategy>(replicas, threads);
   return *strategy;
 }
 
@@ -54,26 +65,30 @@ int Runner::most_iterations(const Row& row) const {
 
 // As many batches as fill the block, by how long one takes with everything around it.
 Plan Runner::plan_for(const Row& row, Side& side) const {
-  Plan plan{row.spec.pace, most_iterations(row), 1};
+  const Pacing pacing = row.spec.bindings == Threads::kNone ? kPacing : kBindingPacing;
+  const double block_us = pacing.blocks * settings_.block_us;
+  Plan plan{row.spec.pace, most_iterations(row), pacing.trial_batches};
   Samples samples;
   if (plan.pace == Pace::kHot) {  // few first: with some peers many would take seconds
     Plan few = plan;
     few.iterations = std::min(few.iterations, 4);
+    few.batches = 1;
     side.block(few, samples);
     plan.iterations =
         std::clamp(static_cast<int>(4 * settings_.block_us / median(samples)), 1, plan.iterations);
   }
   const double begin = now_us();
   side.block(plan, samples);
-  const double batch_us = (now_us() - begin) / 2;
+  const double batch_us = (now_us() - begin) / (plan.batches + 1);
   plan.batches =
-      std::clamp(static_cast<int>(settings_.block_us / batch_us), plan.pace == Pace::kHot ? 3 : 1, 500);
+      std::clamp(static_cast<int>(block_us / batch_us), plan.pace == Pace::kHot ? 3 : 1, pacing.most_batches);
   return plan;
 }
 
 Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& note) {
   Round round;
-  const double begin = now_us(), all_begin = machine_cpu_us(), own_begin = process_cpu_us() + peers_.cpu_us();
+  const auto own_cpu_us = [&] { return process_cpu_us() + peers_.cpu_us() + bindings_.cpu_us(); };
+  const double begin = now_us(), all_begin = machine_cpu_us(), own_begin = own_cpu_us();
   for (size_t s = 0; s < row.sides.size(); ++s) {
     if (!wait_until_quiet()) note = "threads still ran before the turn of " + row.names[s];
     Samples samples;
@@ -85,7 +100,7 @@ Round Runner::run_round(Row& row, const std::vector<Plan>& plans, std::string& n
         throw std::runtime_error(row.spec.name() + ": " + row.names[s] + ": wrong result");
     }
   }
-  const double others_us = (machine_cpu_us() - all_begin) - (process_cpu_us() + peers_.cpu_us() - own_begin);
+  const double others_us = (machine_cpu_us() - all_begin) - (own_cpu_us() - own_begin);
   round.others_cpu = std::clamp(others_us / (now_us() - begin) / online_cpus(), 0.0, 1.0);
   return round;
 }
@@ -138,21 +153,13 @@ RowResult Runner::measure(const RowSpec& spec) {
     } catch (const PeerLost& lost) {
       std::fprintf(stderr, "dist_bench: %s\n", lost.what());
       peers_.forget_lost();
+      bindings_.forget_lost();
     }
   }
 }
 
-RowResult Runner::measure_once(const RowSpec& spec) {
-  RowResult result;
-  result.spec = spec;
-  // Two sets of buffers, the shared one of a peer, and room for the memory kernel's arrays.
-  const size_t most = 2 * Data::memory_bytes(spec.bytes, spec.replicas, Layout::kOutOfPlace) + kRmw2Bytes;
-  if (spec.bytes >= kMiB && available_bytes() != 0 && most > available_bytes()) {
-    result.note = "skipped: wants " + std::to_string(most / kMiB) + " MiB of memory";
-    return result;
-  }
-  Row row(spec);
-  switch (spec.operation) {
+void Runner::add_sides(Row& row) {
+  switch (row.spec.operation) {
     case Operation::kAllReduce: add_all_reduce(row); break;
     case Operation::kBarrier: add_barrier(row); break;
     case Operation::kRun: add_run(row); break;
@@ -165,11 +172,28 @@ RowResult Runner::measure_once(const RowSpec& spec) {
     case Operation::kOverlap: add_overlap(row); break;
     case Operation::kHanding: add_handing(row); break;
   }
+  if (row.skipped.empty()) add_peers(row);
+}
+
+RowResult Runner::measure_once(const RowSpec& spec) {
+  RowResult result;
+  result.spec = spec;
+  // Two sets of buffers, the shared one of a peer, and room for the memory kernel's arrays.
+  const size_t most = 2 * Data::memory_bytes(spec.bytes, spec.replicas, Layout::kOutOfPlace) + kRmw2Bytes;
+  if (spec.bytes >= kMiB && available_bytes() != 0 && most > available_bytes()) {
+    result.note = "skipped: wants " + std::to_string(most / kMiB) + " MiB of memory";
+    return result;
+  }
+  Row row(spec);
+  if (spec.bindings != Threads::kNone) {
+    add_bindings(row);
+  } else {
+    add_sides(row);
+  }
   if (!row.skipped.empty()) {
     result.note = "skipped: " + row.skipped;
     return result;
   }
-  add_peers(row);
   const std::vector<Round> rounds = run_rounds(row, result.note);
   for (size_t s = 0; s < row.sides.size(); ++s) {
     SideResult side{row.names[s], {}, 0, HUGE_VAL};

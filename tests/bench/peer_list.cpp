@@ -10,7 +10,9 @@ namespace bench {
 
 PeerList read_peer_list(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw std::runtime_error(path + " cannot be read: a build with -Dpeers=enabled makes it");
+  if (!file)
+    throw std::runtime_error(path +
+                             " cannot be read: the build makes it (that of peers with -Dpeers=enabled)");
   PeerList list;
   for (std::string line; std::getline(file, line);) {
     const peers::Words words = peers::split(line);

@@ -16,6 +16,7 @@ const char* unit_text(Unit unit) {
     case Unit::kCpuShare: return "CPUs <";
     case Unit::kOfOrdered: return "order. <";
     case Unit::kOfLonger: return "longer <";
+    case Unit::kOfC: return "C <";
   }
   return "?";
 }
@@ -93,9 +94,13 @@ void print_row(const RowResult& row) {
   std::fflush(stdout);
 }
 
-void print_tail(const Tally& tally, const Settings& settings, const Peers& peers) {
-  if (!peers.skipped().empty()) std::printf("\nPeers that took no part, or not to the end:\n");
-  for (const std::string& reason : peers.skipped()) std::printf("  %s\n", reason.c_str());
+void print_tail(const Tally& tally, const Settings& settings, const Runner& runner) {
+  for (const Peers* programs : {&runner.peers(), &runner.bindings()}) {
+    if (programs->skipped().empty()) continue;
+    std::printf("\n%s that took no part, or not to the end:\n",
+                programs == &runner.peers() ? "Peers" : "Bindings");
+    for (const std::string& reason : programs->skipped()) std::printf("  %s\n", reason.c_str());
+  }
   if (!settings.judged) {
     std::printf("\nResults are right. A quick run is too short to judge floors.\n");
     return;

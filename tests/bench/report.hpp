@@ -21,10 +21,10 @@ Tally tally(const std::vector<RowResult>& rows);
 
 void print_head(const Settings& settings);
 void print_row(const RowResult& row);
-void print_tail(const Tally& tally, const Settings& settings, const Peers& peers);
+void print_tail(const Tally& tally, const Settings& settings, const Runner& runner);
 
 // False, with a word on stderr, where the file cannot be written.
 bool write_json(const std::string& path, const Settings& settings, const std::vector<RowResult>& rows,
-                const Peers& peers);
+                const Runner& runner);
 
 }  // namespace bench

@@ -50,8 +50,8 @@ std::string RowSpec::name() const {
   std::string text;
   switch (operation) {
     case Operation::kAllReduce:
-      text = std::string("all_reduce ") + dtype_name(dtype) + " " + bytes_text(bytes) + " " +
-             layout_name(layout);
+      text = std::string("all_reduce ") + dtype_name(dtype) + " " + bytes_text(bytes);
+      if (bindings == Threads::kNone) text += std::string(" ") + layout_name(layout);
       break;
     case Operation::kBarrier: text = "barrier"; break;
     case Operation::kRun: text = "empty dist_run"; break;
@@ -69,7 +69,10 @@ std::string RowSpec::name() const {
     case Operation::kOverlap: text = "overlapped all_reduce f32 " + what; break;
     case Operation::kHanding: text = handing_name(handing) + (" f32 " + what); break;
   }
-  return text + " x" + std::to_string(replicas) + ", " + pace_name(pace);
+  const char* const whose = bindings == Threads::kLibrary ? "bindings "
+                            : bindings == Threads::kHost  ? "bindings (host) "
+                                                          : "";
+  return whose + text + " x" + std::to_string(replicas) + ", " + pace_name(pace);
 }
 
 std::vector<RowSpec> all_rows(const Settings& settings) {
@@ -95,6 +98,7 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
       rows.push_back({kRun, r, pace, 0, 0, {}});
     rows.push_back({kIdle, r, Pace::kPaused, 0, 0, {}});
     append_more_rows(settings, r, rows);
+    if (!settings.bindings.empty()) append_binding_rows(r, rows);
   }
   std::erase_if(rows, [&](const RowSpec& row) {
     return (!row.network && row.bytes > settings.most_bytes) ||

@@ -24,8 +24,16 @@ struct Settings {
   int most_iterations = 100;
   bool judged = true;  // floors count: not in a quick run, which is too short to say
   std::vector<int> replicas{2, 4, 8};
-  std::string filter;  // part of a row's name; empty: all
-  std::string peers;   // the list of programs to measure beside libdist; empty: none
+  std::string filter;    // part of a row's name; empty: all
+  std::string peers;     // the list of programs to measure beside libdist; empty: none
+  std::string bindings;  // the list of those that use libdist from other languages; empty: none
+};
+
+// Where the replicas of a row about the bindings run.
+enum class Threads {
+  kNone,     // it is no such row
+  kLibrary,  // the default: the caller's thread and libdist's
+  kHost,     // the program's, such as goroutines
 };
 
 struct RowSpec {
@@ -35,10 +43,11 @@ struct RowSpec {
   dist_dtype dtype = DIST_F32;
   size_t bytes = 0;  // of a tensor, or of all tensors of a list
   Layout layout = Layout::kInPlace;
-  std::optional<Network> network{};  // whose gradients are the list
-  StepForm step{};                   // kStep
-  Handing handing{};                 // kHanding
-  int exponents = 0;                 // kWideSum: values are spread over 2^-exponents to 2^exponents
+  std::optional<Network> network{};   // whose gradients are the list
+  StepForm step{};                    // kStep
+  Handing handing{};                  // kHanding
+  int exponents = 0;                  // kWideSum: values are spread over 2^-exponents to 2^exponents
+  Threads bindings = Threads::kNone;  // from C beside other languages, and nothing else
 
   std::string name() const;
 };
@@ -81,20 +90,26 @@ struct RowResult {
 
 // The rows that are more than one all_reduce of one tensor, on so many replicas (rows_more.cpp).
 void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpec>& rows);
+// C beside the other languages (rows_bindings.cpp).
+void append_binding_rows(int replicas, std::vector<RowSpec>& rows);
 // Every row that the settings ask for, in the table's order.
 std::vector<RowSpec> all_rows(const Settings& settings);
 
 class Runner {
  public:
   explicit Runner(const Settings& settings)
-      : settings_(settings), peers_(settings.peers.empty() ? Peers() : Peers(settings.peers)) {}
+      : settings_(settings),
+        peers_(settings.peers.empty() ? Peers() : Peers(settings.peers)),
+        bindings_(settings.bindings.empty() ? Peers() : Peers(settings.bindings)) {}
   // Throws std::runtime_error on a wrong result or a failing operation.
   RowResult measure(const RowSpec& spec);
   const Peers& peers() const { return peers_; }
+  const Peers& bindings() const { return bindings_; }
 
  private:
   RowResult measure_once(const RowSpec& spec);
   struct Row;
+  void add_sides(Row& row);
   void add_all_reduce(Row& row);
   void add_barrier(Row& row);
   void add_run(Row& row);
@@ -107,17 +122,18 @@ class Runner {
   void add_overlap(Row& row);
   void add_handing(Row& row);
   void add_peers(Row& row);
+  void add_bindings(Row& row);
   Round run_round(Row& row, const std::vector<Plan>& plans, std::string& note);
   std::vector<Round> run_rounds(Row& row, std::string& note);
   void compare(const Row& row, RowResult& result) const;
   int most_iterations(const Row& row) const;
   Plan plan_for(const Row& row, Side& side) const;
-  const Strategy& strategy(int replicas);
+  const Strategy& strategy(int replicas, int32_t threads = DIST_THREADS_CALLER);
 
   Settings settings_;
-  Peers peers_;
+  Peers peers_, bindings_;
   int cpus_ = static_cast<int>(usable_cpus().size());
-  std::map<int, std::unique_ptr<Strategy>> strategies_;
+  std::map<std::pair<int, int32_t>, std::unique_ptr<Strategy>> strategies_;
   CpuPair seen_;
 };
 

@@ -18,18 +18,22 @@ struct CpuPair {
 
 // ---- libdist, through its C ABI (libdist_side.cpp) ----
 
-// A strategy with default options; all rows of one replica count share it, and it idles in between.
+// A strategy with default options but for its threads; all rows of one replica count share it, and it idles
+// in between.
 class Strategy {
  public:
-  explicit Strategy(int replicas);
+  explicit Strategy(int replicas, int32_t threads = DIST_THREADS_CALLER);
   ~Strategy();
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
   dist_strategy* get() const { return strategy_; }
   int replicas() const { return dist_strategy_num_replicas(strategy_); }
+  // Runs `fn` on every replica, as dist_run() does; on threads of its own where the strategy has none.
+  void run(dist_replica_fn fn, void* user_data) const;
 
  private:
   dist_strategy* strategy_ = nullptr;
+  int32_t threads_;
 };
 
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen);

@@ -18,13 +18,15 @@ enum class Unit {
   kCpuShare,     // CPU time over wall time: less is better
   kOfOrdered,    // libdist's time over that of its ordered sum of the same: less is better
   kOfLonger,     // libdist's time over the longer one's of two things that it does at once: less is better
+  kOfC,          // libdist's time from another language over its time from C: less is better
 };
 constexpr bool more_is_better(Unit unit) { return unit == Unit::kTimesAsFast || unit == Unit::kOfLimit; }
 
-// Peers of one kind: the fastest of them is what a figure is measured against.
-enum class PeerGroup { kMpi, kOneCcl, kGloo, kJax, kTensorFlow };
+// Peers of one kind: the fastest of them is what a figure is measured against. And libdist's bindings.
+enum class PeerGroup { kMpi, kOneCcl, kGloo, kJax, kTensorFlow, kGo, kJava, kPython };
 inline constexpr std::array kPeerGroups{PeerGroup::kMpi, PeerGroup::kOneCcl, PeerGroup::kGloo,
                                         PeerGroup::kJax, PeerGroup::kTensorFlow};
+inline constexpr std::array kBindings{PeerGroup::kGo, PeerGroup::kJava, PeerGroup::kPython};
 const char* group_word(PeerGroup group);
 
 struct Target {
@@ -86,6 +88,10 @@ inline constexpr Target kReproducible{4, 2};
 // Compute and all_reduce of equal length, where cores are free.
 inline constexpr Target kOverlap{1.25, 1.1};
 
+// all_reduce from Go and from Java, against C: what a call costs beside the operation.
+inline constexpr Target kBinding4Bytes{3, 1.5};
+inline constexpr Target kBinding1MiB{1.2, 1.05};
+
 constexpr size_t kLargeBytes = size_t{64} << 20;
 
 // The column of the tables above.
@@ -102,7 +108,7 @@ constexpr const std::array<Target, 7>& all_reduce(PeerGroup group) {
     case PeerGroup::kOneCcl: return kOneCcl;
     case PeerGroup::kGloo: return kGloo;
     case PeerGroup::kJax: return kJax;
-    case PeerGroup::kTensorFlow: break;
+    default: break;
   }
   return kTensorFlow;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How dist_bench treats its peers, tried with made-up ones: check_bench.py DIST_BENCH.
+"""How dist_bench treats its peers and bindings, tried with made-up ones: check_bench.py DIST_BENCH.
 
-A good one is measured and its fastest form counts; one that cannot be started, dies or keeps running is left out
-with a word; a wrong result ends the run."""
+A good one is measured and its fastest form counts, of a binding each; one that cannot be started, dies or keeps
+running is left out with a word; a wrong result ends the run."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PEER = """
 import sys, threading
 kind = sys.argv[1]
 print("noise of a library")
-print("@ready", "Made-up " + sys.argv[2], "slow", "fast", sep="\\t", flush=True)
+print("@ready", "Made-up " + sys.argv[2], *sys.argv[3:], sep="\\t", flush=True)
 def spin():
     while True:
         pass
@@ -38,11 +38,11 @@ for line in sys.stdin:
 ROW = "all_reduce f32 1 KiB in place x2, hot"
 
 
-def run(bench, folder, peers):
-    """Exit status, output and JSON of a run with these (group, label, command) beside libdist."""
+def run(bench, folder, peers, row=ROW, option="--peers"):
+    """Exit status and output of a run with these (group, label, command) beside libdist; its JSON is in run.json."""
     (folder / "peers.list").write_text("".join("\t".join(map(str, peer)) + "\n" for peer in peers))
     done = subprocess.run(
-        [bench, "--quick", "--replicas", "2", "--filter", ROW, "--peers", folder / "peers.list",
+        [bench, "--quick", "--replicas", "2", "--filter", row, option, folder / "peers.list",
          "--json", folder / "run.json"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
@@ -57,7 +57,7 @@ def main(bench):
         script.write_text(PEER)
 
         def peer(group, kind):
-            return (group, kind, sys.executable, script, kind, "@RANKS@")
+            return (group, kind, sys.executable, script, kind, "@RANKS@", "slow", "fast")
 
         status, output = run(
             bench,
@@ -83,6 +83,35 @@ def main(bench):
 
         status, output = run(bench, folder, [peer("mpi", "wrong")])
         assert status == 2 and "wrong result" in output, (status, output)
+
+        # A binding's form without a name is compared with C, the others with C on host threads; Python has no floor.
+        def binding(language):
+            return (language, language, sys.executable, script, "good", "@RANKS@", "", "slow", "fast")
+
+        status, output = run(
+            bench,
+            folder,
+            [binding("go"), binding("python"), ("-", "java", "JDK")],
+            "all_reduce f32 4 B x2, hot",
+            "--bindings",
+        )
+        assert status == 0, status
+        report = json.loads((folder / "run.json").read_text())
+        assert "java: not installed (JDK)" in report["bindings_skipped"] and "JDK" in output, report["bindings_skipped"]
+        rows = {row["threads"]: row for row in report["rows"] if row["operation"] == "bindings_all_reduce"}
+        seen = {t: [(c["group"], c["with"], c.get("floor")) for c in row["comparisons"]] for t, row in rows.items()}
+        assert seen == {
+            "library": [("go", "Made-up 2", 3), ("python", "Made-up 2", None)],
+            "host": [
+                ("go", "Made-up 2, slow", 3),
+                ("go", "Made-up 2, fast", 3),
+                ("python", "Made-up 2, slow", None),
+                ("python", "Made-up 2, fast", None),
+            ],
+        }, seen
+        for row in rows.values():
+            c_us = row["sides"][0]["median_us"]
+            assert all(c["unit"] == "times_c" and c["ratio"] > 1 for c in row["comparisons"]), (c_us, row)
 
 
 if __name__ == "__main__":

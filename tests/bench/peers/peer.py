@@ -7,10 +7,13 @@ import sys
 import time
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
 
-TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+TYPES = {"f32": np.dtype(np.float32), "f16": np.dtype(np.float16)}
+with contextlib.suppress(ImportError):  # comes with JAX and with TensorFlow
+    import ml_dtypes
+
+    TYPES["bf16"] = np.dtype(ml_dtypes.bfloat16)
 UNITS = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 PERIOD = 65521  # elements after which a tensor repeats itself, as in dist_bench
 PAUSE = 1e-3
@@ -130,7 +133,7 @@ def play_fault(faults, words, say):
     journal.record("next", well)
 
 
-def answer(make_operation, words):
+def answer(make_operation, measure, words):
     if len(words) != 9 or words[0] != "measure":
         return ["@no", "no such command"]
     sizes = [int(words[i]) for i in (4, 7, 8)]
@@ -144,7 +147,7 @@ def answer(make_operation, words):
         return ["@failed", str(error)]
 
 
-def serve(name, forms, make_operation, make_faults):
+def serve(name, forms, make_operation, make_faults=None, measure=measure):
     """Answers dist_bench until its pipe ends. `make_operation(request)` gives None where there is no such thing."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints is no answer
@@ -158,11 +161,11 @@ def serve(name, forms, make_operation, make_faults):
             if line == "quit\n":
                 break
             command, *words = line.rstrip("\n").split("\t")
-            if command == "can" and len(words) == 2:
+            if make_faults and command == "can" and len(words) == 2:
                 why_not = make_faults().why_not(*words)
                 say(["@no", why_not] if why_not else ["@yes"])
-            elif command == "fault" and len(words) == 3:
+            elif make_faults and command == "fault" and len(words) == 3:
                 play_fault(make_faults(), words, say)
             else:
-                say(answer(make_operation, [command, *words]))
+                say(answer(make_operation, measure, [command, *words]))
     os._exit(0)  # the libraries' threads take their time
