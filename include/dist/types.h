@@ -235,13 +235,29 @@ enum {
   DIST_APPLY_CALLBACK = 2 /* the host's function */
 };
 
+/** In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode). */
+enum {
+  DIST_DEVICE_ORDER_AUTO = 0, /* rings where they fit, else blocks */
+  DIST_DEVICE_ORDER_RING = 1, /* each a neighbour of the next; an error where they do not fit */
+  DIST_DEVICE_ORDER_MESH = 2  /* blocks */
+};
+
+/** What the logical devices of a replica have of a tensor. */
+enum {
+  DIST_PARTITION_SPLIT = 0,    /* each a tile of it */
+  DIST_PARTITION_ASSIGN = 1,   /* one has it all, the others nothing */
+  DIST_PARTITION_REPLICATE = 2 /* each has all of it */
+};
+
 /* ---- Limits ---------------------------------------------------------------------------------------- */
 
 enum {
   DIST_MAX_REPLICAS = 256,       /* of one strategy in one process */
   DIST_MAX_CONTRIBUTIONS = 1024, /* tensors in one sum, those of all replicas together */
   DIST_MAX_NDIM = 16,            /* dimensions of a tensor */
-  DIST_MAX_TAG_BYTES = 48        /* of a tag, its end included; a longer one is cut */
+  DIST_MAX_TAG_BYTES = 48,       /* of a tag, its end included; a longer one is cut */
+  DIST_MAX_MESH_POSITIONS =
+      1048576 /* of a topology's mesh; also devices of a topology, or of an assignment */
 };
 
 /* ---- Tensors --------------------------------------------------------------------------------------- */

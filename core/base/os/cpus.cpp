@@ -74,6 +74,43 @@ class Machine {
   bool loaded_ = false;
 };
 
+int number_of(hwloc_obj_t object, int otherwise) noexcept {
+  return object == nullptr ? otherwise : static_cast<int>(object->logical_index);
+}
+
+// NUMA domains are no ancestors of CPUs: they say which ones are near.
+int numa_of(hwloc_topology_t topology, unsigned cpu) noexcept {
+  const int domains = std::max(0, hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE));
+  for (int i = 0; i < domains; ++i) {
+    const hwloc_obj_t domain = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+    if (hwloc_bitmap_isset(domain->cpuset, cpu) != 0) return i;
+  }
+  return 0;
+}
+
+CpuPlace place_of(hwloc_topology_t topology, hwloc_obj_t pu) noexcept {
+  CpuPlace place{static_cast<int>(pu->os_index), 0, numa_of(topology, pu->os_index), 0, 0};
+  place.package = number_of(hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu), 0);
+  const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+  place.core = number_of(core, static_cast<int>(pu->logical_index));  // a machine without cores: each is one
+  place.thread = core == nullptr ? 0 : static_cast<int>(pu->logical_index);
+  return place;
+}
+
+// False where hwloc does not know some CPU of the mask.
+bool ask_places(const cpu_set_t& allowed, CpuPlace* out, int count) noexcept {
+  const Machine machine;
+  if (machine.get() == nullptr) return false;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE && count > 0; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    const hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine.get(), cpu);
+    if (pu == nullptr) return false;
+    *out++ = place_of(machine.get(), pu);
+    --count;
+  }
+  return true;
+}
+
 }  // namespace
 
 int cpus_by_core(int* out, int most) noexcept {
@@ -104,6 +141,10 @@ int cpus_by_core(int* out, int most) noexcept {
 
 #else
 
+namespace {
+bool ask_places(const cpu_set_t&, CpuPlace*, int) noexcept { return false; }
+}  // namespace
+
 int cpus_by_core(int* out, int most) noexcept {
   cpu_set_t allowed;
   if (affinity_cpus(&allowed) <= 0) return 0;
@@ -115,6 +156,18 @@ int cpus_by_core(int* out, int most) noexcept {
 }
 
 #endif
+
+int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept {
+  cpu_set_t allowed;
+  const int count = std::min(affinity_cpus(&allowed), most);
+  if (count <= 0) return 0;
+  *by_hwloc = ask_places(allowed, out, count);
+  if (*by_hwloc) return count;
+  for (int cpu = 0, i = 0; i < count; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) out[i++] = {cpu, 0, 0, cpu, 0};
+  }
+  return count;
+}
 
 std::size_t last_level_cache_bytes() noexcept {
   // The kernel's own table first: in a virtual machine the C library may report the whole host's.

@@ -21,6 +21,20 @@ int current_cpu() noexcept;
 // node, cache) next to each other. Writes at most `most`, returns how many.
 int cpus_by_core(int* out, int most) noexcept;
 
+// Where a CPU lies in the machine: the number of its package and of its NUMA domain, of its core and of the
+// hardware thread in that. Only which are equal, and which come first, means something.
+struct CpuPlace {
+  int cpu;  // the system's number
+  int package;
+  int numa;
+  int core;
+  int thread;
+};
+
+// The CPUs of the affinity mask, by the system's numbers. Without hwloc, or where it fails, each counts as a
+// core of one package. Writes at most `most`, returns how many.
+int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept;
+
 // Bytes of one last-level cache; a guess of 32 MiB where unknown.
 std::size_t last_level_cache_bytes() noexcept;
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mesh of devices: its shape (x, y, z, core), and positions in it by coordinates.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+inline constexpr std::size_t kMeshRank = 4;
+using Coordinates = std::array<int32_t, kMeshRank>;
+
+// Positions of a mesh, and devices of a topology: what is kept for each of them fits in some megabytes.
+inline constexpr std::size_t kMaxPositions = DIST_MAX_MESH_POSITIONS;
+
+// "[2 2 1 2]", as NumPy prints it; for messages.
+struct CoordinatesText {
+  explicit CoordinatesText(std::span<const int32_t> numbers) noexcept;
+  char text[96];
+};
+
+class Mesh {
+ public:
+  static constexpr std::size_t kOutside = SIZE_MAX;
+
+  // INVALID_ARGUMENT unless these are kMeshRank positive sizes of at most kMaxPositions positions.
+  static Status make(std::span<const int32_t> shape, Mesh* out) noexcept;
+
+  const Coordinates& shape() const noexcept { return shape_; }
+  std::size_t positions() const noexcept { return positions_; }
+  // Row-major. A coordinate of -1 is the last one, as in Python.
+  std::size_t position_of(const int32_t* coordinates) const noexcept;
+  // The same with a message where it is outside; `what` begins it.
+  Status find(const int32_t* coordinates, const char* what, std::size_t* out) const noexcept;
+  Coordinates coordinates_of(std::size_t position) const noexcept;
+
+ private:
+  Coordinates shape_{1, 1, 1, 1};
+  std::size_t positions_ = 1;
+};
+
+}  // namespace dist

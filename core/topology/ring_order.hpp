@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which the chips of a box form a ring, each a neighbour of the next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+namespace dist {
+
+using Chip = std::array<int32_t, 3>;  // x, y, z
+
+// All x * y * z chips. A ring where two or three sizes are above 1 and all those are even; a line where one
+// is; else, as in TensorFlow, plain order, x fastest.
+std::pmr::vector<Chip> ring_order(int32_t x, int32_t y, int32_t z, std::pmr::memory_resource* memory);
+
+}  // namespace dist

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topology: a mesh of devices, as TensorFlow's Topology describes one: its shape, and where in it the devices
+// of each task are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/topology/mesh.hpp"
+
+namespace dist {
+
+// Which device a position has. A hole has none.
+struct Place {
+  int32_t task = -1;
+  int32_t device = -1;  // of the task
+};
+
+// The CPUs of a host as devices.
+struct HostCpus {
+  std::span<const int32_t> cpus;  // the system's number of each device of task 0
+  bool by_hwloc;                  // else all that is known are their numbers
+};
+
+class Topology final : public Counted {
+ public:
+  // device_coordinates[(task * devices + device) * rank + axis]. Of two devices at one position the later one
+  // is there.
+  static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
+                       int32_t num_tasks, int32_t num_devices_per_task, Ref<Topology>* out);
+  // The same with the host's CPUs.
+  static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
+                       const HostCpus& host, Ref<Topology>* out);
+  // Of a TopologyProto; serialized() then gives the same bytes.
+  static Status parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topology>* out);
+
+  const Mesh& mesh() const noexcept { return mesh_; }
+  int32_t num_tasks() const noexcept { return num_tasks_; }
+  int32_t num_devices_per_task() const noexcept { return num_devices_per_task_; }
+  // As they were given: negative ones too.
+  std::span<const int32_t> device_coordinates() const noexcept { return device_coordinates_; }
+  // Holes, row-major.
+  std::span<const Coordinates> missing() const noexcept { return missing_; }
+  std::span<const uint8_t> serialized() const noexcept { return serialized_; }
+  Place at(std::size_t position) const noexcept { return places_[position]; }
+  Status at(const int32_t* coordinates, Place* out) const noexcept;
+
+  // The host's CPU that the device is, -1 for a hole. FAILED_PRECONDITION where devices are not this host's.
+  Status cpu_of(Place place, int32_t* out) const noexcept;
+
+  // What was found and where, in lines of "subject: words".
+  std::pmr::string explain() const;
+
+ private:
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+
+  explicit Topology(Memory& memory)
+      : Counted(memory),
+        device_coordinates_(&memory),
+        places_(&memory),
+        missing_(&memory),
+        serialized_(&memory),
+        cpus_(&memory) {}
+  Status place(std::span<const int32_t> mesh_shape, const int32_t* device_coordinates, int32_t num_tasks,
+               int32_t num_devices_per_task);
+
+  Mesh mesh_;
+  int32_t num_tasks_ = 0;
+  int32_t num_devices_per_task_ = 0;
+  std::pmr::vector<int32_t> device_coordinates_;
+  std::pmr::vector<Place> places_;  // of each position
+  std::pmr::vector<Coordinates> missing_;
+  std::pmr::vector<uint8_t> serialized_;
+  std::pmr::vector<int32_t> cpus_;
+  bool is_host_ = false;
+  bool by_hwloc_ = false;
+};
+
+// What a device is called: "/job:worker/task:0/device:TPU:1"; without a job "/task:0/device:TPU:1". Its host:
+// ".../device:CPU:0".
+enum class NameOf { kDevice, kHost };
+// `out` holds `size` bytes; INVALID_ARGUMENT, and nothing written, where that is too small.
+Status write_name(NameOf of, Place place, const char* job, char* out, std::size_t size) noexcept;
+
+}  // namespace dist

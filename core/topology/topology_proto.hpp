@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow's TopologyProto as bytes: what its own library writes, and any bytes read.
+//
+//     1 mesh_shape, 2 num_tasks, 3 num_tpu_devices_per_task, 4 device_coordinates (int32; 1 and 4 repeated),
+//     5 tpu_hardware_feature (a message)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/base/status.hpp"
+
+namespace dist {
+
+// Bytes of a serialized topology that is read: more than the largest one has that is written.
+inline constexpr std::size_t kMaxSerializedBytes = std::size_t{16} << 20;
+
+struct TopologyFields {
+  explicit TopologyFields(std::pmr::memory_resource* memory)
+      : mesh_shape(memory), device_coordinates(memory) {}
+
+  std::pmr::vector<int32_t> mesh_shape;
+  std::pmr::vector<int32_t> device_coordinates;
+  int32_t num_tasks = 0;
+  int32_t num_devices_per_task = 0;
+};
+
+// The bytes that TensorFlow's SerializeToString() gives.
+std::pmr::vector<uint8_t> serialize_topology(std::span<const int32_t> mesh_shape,
+                                             std::span<const int32_t> device_coordinates, int32_t num_tasks,
+                                             int32_t num_devices_per_task, std::pmr::memory_resource* memory);
+
+// Takes what protobuf's decoder takes, unknown fields and repeated numbers one by one too: INVALID_ARGUMENT
+// for bytes that are no message, or too many. What the fields say is not checked.
+Status parse_topology(std::span<const uint8_t> bytes, TopologyFields* out);
+
+}  // namespace dist
