@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 15: partitions.
+#include "core/topology/partition.hpp"
+
+#include "capi/guard.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+// Checked.
+Status read_partition(const dist_partition* given, const char* call, Partition* out) noexcept {
+  DIST_TRY(require(given, call, "partition"));
+  dist_partition known;
+  DIST_TRY(read_options(given, &known, "dist_partition"));
+  if (known.ndim != 0) DIST_TRY(require(known.shape, call, "partition->shape"));
+  if (known.num_dimensions != 0) DIST_TRY(require(known.dimensions, call, "partition->dimensions"));
+  out->kind = known.kind;
+  out->shape = {known.shape, known.ndim};
+  out->dimensions = {known.dimensions, known.num_dimensions};
+  out->num_logical_devices = known.num_logical_devices;
+  out->logical_device = known.logical_device;
+  out->uneven = known.uneven != 0;
+  out->spmd = known.spmd != 0;
+  return out->check();
+}
+
+}  // namespace
+
+void dist_partition_init(dist_partition* partition, uint32_t struct_size_bytes) {
+  init_options(partition, struct_size_bytes);
+}
+
+dist_status dist_partition_check(const dist_partition* partition) {
+  return guard([&]() -> Status {
+    Partition known;
+    return read_partition(partition, "dist_partition_check", &known);
+  });
+}
+
+dist_status dist_partition_shard(const dist_partition* partition, int32_t logical_device, int64_t* out_tile,
+                                 int64_t* out_begin, int64_t* out_size, int64_t* out_elements) {
+  constexpr const char* kCall = "dist_partition_shard";
+  return guard([&]() -> Status {
+    Partition known;
+    DIST_TRY(read_partition(partition, kCall, &known));
+    if (!known.shape.empty()) {
+      DIST_TRY(require(out_begin, kCall, "out_begin"));
+      DIST_TRY(require(out_size, kCall, "out_size"));
+    }
+    return known.shard(logical_device, {out_tile, out_begin, out_size, out_elements});
+  });
+}
