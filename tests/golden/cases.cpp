@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 namespace golden {
@@ -61,6 +62,27 @@ Case case_of(const Json& json) {
   return one;
 }
 
+// A case that names a topology gets that one's device_coordinates, which are inputs of the case
+// "topology/NAME".
+void add_topologies(rapidjson::Document& document) {
+  Json& cases = document["cases"];
+  std::map<std::string_view, const Json*> topologies;
+  constexpr std::string_view kPrefix = "topology/";
+  for (const Json& json : cases.GetArray()) {
+    const std::string_view id = text_of(member(json, "id"));
+    if (id.starts_with(kPrefix)) topologies[id.substr(kPrefix.size())] = &member(json, "inputs");
+  }
+  for (Json& json : cases.GetArray()) {
+    Json& inputs = json["inputs"];
+    const Json* const name = find(inputs, "topology");
+    if (name == nullptr || !name->IsString()) continue;
+    const auto found = topologies.find(text_of(*name));
+    if (found == topologies.end()) continue;
+    Json copy(member(*found->second, "device_coordinates"), document.GetAllocator());
+    inputs.AddMember("device_coordinates", copy, document.GetAllocator());
+  }
+}
+
 Area parse(const std::string& text) {
   check_depth(text);
   Area area;
@@ -80,6 +102,7 @@ Area parse(const std::string& text) {
       throw Malformed{"case \"" + area.cases.back().id + "\" is there twice"};
     }
   }
+  add_topologies(*area.document);
   return area;
 }
 

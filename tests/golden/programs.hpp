@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of the areas "run" and "replica_context" have in common.
+// What programs of several areas have in common.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,8 @@
 // What an area's replay is written against. It plays the user's program of one case through the C ABI, as
 // that program ran in TensorFlow: it makes the inputs, and does what the program itself did (a replica
 // function's own arithmetic); every answer is libdist's. It never sees what TensorFlow answered: a Replay
-// holds the case's id, strategy and inputs, and nothing else of the file.
+// holds the case's id, strategy and inputs, and nothing else of the file (a topology that a case names is
+// among its inputs: load_directory() puts it there).
 //
 //     void replay_reduce(Replay& replay) {
 //       const Value value = replay.per_replica(replay.input("per_replica"));
@@ -177,6 +178,8 @@ void replay_options(Replay& replay);
 void replay_reduce(Replay& replay);
 void replay_replica_context(Replay& replay);
 void replay_run(Replay& replay);
+void replay_tpu_device_assignment(Replay& replay);
+void replay_tpu_split(Replay& replay);
 void replay_variables(Replay& replay);
 
 }  // namespace golden

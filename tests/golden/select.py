@@ -26,6 +26,8 @@ ROOM = {  # bytes; 2 MB in all
     "options": 90_000,
     "input": 80_000,
     "input_misc": 80_000,
+    "tpu_device_assignment": 70_000,
+    "tpu_split": 35_000,
 }
 OTHER_ROOM = 40_000  # areas that are not replayed yet
 MESSAGE = 80  # characters of a text that stay

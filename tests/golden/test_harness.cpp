@@ -203,7 +203,7 @@ void a_bad_list_is_refused(void**) {
       "| `reduce/*` | | on purpose | No part. |\n",
       "| `reduce/*` | all | on purpose |\n",
       "| `nothing/*` | all | on purpose | No area. |\n",
-      "| `tpu_split/*` | all | on purpose | Not yet. |\n",
+      "| `multi_worker/*` | all | on purpose | Not yet. |\n",
   };
   for (const char* rows : bad) {
     Fixture fixture;
@@ -234,10 +234,10 @@ void what_the_replay_does_not_know_is_found(void**) {
 
 void areas_without_a_replay_are_not_yet(void**) {
   Fixture fixture;
-  fixture.cases(kRight, "tpu_split");
+  fixture.cases(kRight, "multi_worker");
   assert_int_equal(fixture.report(), 0);
   assert_true(
-      fixture.says("tpu_split                    1                -                -                -"));
+      fixture.says("multi_worker                 1                -                -                -"));
 }
 
 void what_is_no_recording_is_refused(void**) {
