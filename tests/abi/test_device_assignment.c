@@ -70,6 +70,9 @@ static void replicas_prefer_the_cores_of_a_chip(void **state) {
   assert_null(dist_device_assignment_core_assignment(none));
   dist_device_assignment_destroy(none);
   dist_topology_destroy(topology);
+  topology = full(2, 2, 2, 2); /* as much room everywhere: the core comes first, then x */
+  expect(built(topology, NULL, NULL, 4, DIST_DEVICE_ORDER_AUTO), 4, 1, four);
+  dist_topology_destroy(topology);
 }
 
 static void where_devices_are_missing_tasks_go_in_order(void **state) {
