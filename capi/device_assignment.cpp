@@ -11,10 +11,6 @@ using namespace dist::capi;
 
 namespace {
 
-const DeviceAssignment& unwrap(const dist_device_assignment* handle) noexcept {
-  return *reinterpret_cast<const DeviceAssignment*>(handle);
-}
-
 // `make` gets the topology.
 template <class Make>
 dist_status create(const char* call, dist_topology* topology, dist_device_assignment** out, Make&& make) {
@@ -34,8 +30,8 @@ dist_status name_of(NameOf of, const dist_device_assignment* assignment, int32_t
   return guard([&]() -> Status {
     DIST_TRY(require(assignment, call, "assignment"));
     DIST_TRY(require(out_name, call, "out_name"));
-    Place place;
-    DIST_TRY(unwrap(assignment).place(replica, logical_device, &place));
+    DevicePlace place;
+    DIST_TRY(unwrap(assignment)->place(replica, logical_device, &place));
     return write_name(of, place, job, out_name, size_bytes);
   });
 }
@@ -80,20 +76,20 @@ void dist_device_assignment_destroy(dist_device_assignment* assignment) {
 }
 
 dist_topology* dist_device_assignment_topology(const dist_device_assignment* assignment) {
-  return assignment == nullptr ? nullptr : wrap(&unwrap(assignment).topology());
+  return assignment == nullptr ? nullptr : wrap(&unwrap(assignment)->topology());
 }
 
 int32_t dist_device_assignment_num_replicas(const dist_device_assignment* assignment) {
-  return assignment == nullptr ? 0 : unwrap(assignment).num_replicas();
+  return assignment == nullptr ? 0 : unwrap(assignment)->num_replicas();
 }
 
 int32_t dist_device_assignment_num_logical_devices(const dist_device_assignment* assignment) {
-  return assignment == nullptr ? 0 : unwrap(assignment).num_logical_devices();
+  return assignment == nullptr ? 0 : unwrap(assignment)->num_logical_devices();
 }
 
 const int32_t* dist_device_assignment_core_assignment(const dist_device_assignment* assignment) {
-  if (assignment == nullptr || unwrap(assignment).core_assignment().empty()) return nullptr;
-  return unwrap(assignment).core_assignment().data();
+  if (assignment == nullptr || unwrap(assignment)->core_assignment().empty()) return nullptr;
+  return unwrap(assignment)->core_assignment().data();
 }
 
 dist_status dist_device_assignment_coordinates(const dist_device_assignment* assignment, int32_t replica,
@@ -103,7 +99,7 @@ dist_status dist_device_assignment_coordinates(const dist_device_assignment* ass
     DIST_TRY(require(assignment, kCall, "assignment"));
     DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
     const int32_t* at = nullptr;
-    DIST_TRY(unwrap(assignment).coordinates(replica, logical_device, &at));
+    DIST_TRY(unwrap(assignment)->coordinates(replica, logical_device, &at));
     std::copy_n(at, kMeshRank, out_coordinates);
     return kOk;
   });
@@ -115,8 +111,8 @@ dist_status dist_device_assignment_device(const dist_device_assignment* assignme
   return guard([&]() -> Status {
     DIST_TRY(require(assignment, kCall, "assignment"));
     DIST_TRY(require(out_device, kCall, "out_device"));
-    Place place;
-    DIST_TRY(unwrap(assignment).place(replica, logical_device, &place));
+    DevicePlace place;
+    DIST_TRY(unwrap(assignment)->place(replica, logical_device, &place));
     *out_device = place.device;
     return kOk;
   });
@@ -145,7 +141,7 @@ dist_status dist_device_assignment_lookup_replicas(const dist_device_assignment*
     DIST_TRY(require(out_n, kCall, "out_n"));
     if (capacity != 0) DIST_TRY(require(out_replicas, kCall, "out_replicas"));
     size_t written = 0;
-    const size_t n = unwrap(assignment).for_replicas_of(task, logical_device, [&](int32_t replica) {
+    const size_t n = unwrap(assignment)->for_replicas_of(task, logical_device, [&](int32_t replica) {
       if (written < capacity) out_replicas[written++] = replica;
     });
     if (n == 0)

@@ -29,7 +29,7 @@ dist_status create(const char* call, const dist_topology_options* options, dist_
 }
 
 Status find(const dist_topology* topology, const int32_t* coordinates, const void* out, const char* out_name,
-            const char* call, Place* place) noexcept {
+            const char* call, DevicePlace* place) noexcept {
   DIST_TRY(require(topology, call, "topology"));
   DIST_TRY(require(coordinates, call, "coordinates"));
   DIST_TRY(require(out, call, out_name));
@@ -39,7 +39,7 @@ Status find(const dist_topology* topology, const int32_t* coordinates, const voi
 dist_status name_at(NameOf of, const dist_topology* topology, const int32_t* coordinates, const char* job,
                     char* out_name, size_t size_bytes, const char* call) {
   return guard([&]() -> Status {
-    Place place;
+    DevicePlace place;
     DIST_TRY(find(topology, coordinates, out_name, "out_name", call, &place));
     return write_name(of, place, job, out_name, size_bytes);
   });
@@ -126,7 +126,7 @@ const uint8_t* dist_topology_serialized(const dist_topology* topology, size_t* o
 dist_status dist_topology_task_at(const dist_topology* topology, const int32_t* coordinates,
                                   int32_t* out_task) {
   return guard([&]() -> Status {
-    Place place;
+    DevicePlace place;
     DIST_TRY(find(topology, coordinates, out_task, "out_task", "dist_topology_task_at", &place));
     *out_task = place.task;
     return kOk;
@@ -136,7 +136,7 @@ dist_status dist_topology_task_at(const dist_topology* topology, const int32_t* 
 dist_status dist_topology_device_at(const dist_topology* topology, const int32_t* coordinates,
                                     int32_t* out_device) {
   return guard([&]() -> Status {
-    Place place;
+    DevicePlace place;
     DIST_TRY(find(topology, coordinates, out_device, "out_device", "dist_topology_device_at", &place));
     *out_device = place.device;
     return kOk;
@@ -146,7 +146,7 @@ dist_status dist_topology_device_at(const dist_topology* topology, const int32_t
 dist_status dist_topology_cpu_at(const dist_topology* topology, const int32_t* coordinates,
                                  int32_t* out_cpu) {
   return guard([&]() -> Status {
-    Place place;
+    DevicePlace place;
     DIST_TRY(find(topology, coordinates, out_cpu, "out_cpu", "dist_topology_cpu_at", &place));
     return unwrap(topology)->cpu_of(place, out_cpu);
   });

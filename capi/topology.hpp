@@ -3,6 +3,7 @@
 #pragma once
 
 #include "capi/guard.hpp"
+#include "core/topology/device_assignment.hpp"
 #include "core/topology/topology.hpp"
 
 namespace dist::capi {
@@ -10,6 +11,12 @@ namespace dist::capi {
 inline Topology* unwrap(dist_topology* handle) noexcept { return reinterpret_cast<Topology*>(handle); }
 inline const Topology* unwrap(const dist_topology* handle) noexcept {
   return reinterpret_cast<const Topology*>(handle);
+}
+inline const DeviceAssignment* unwrap(const dist_device_assignment* handle) noexcept {
+  return reinterpret_cast<const DeviceAssignment*>(handle);
+}
+inline const dist_device_assignment* wrap(const DeviceAssignment* assignment) noexcept {
+  return reinterpret_cast<const dist_device_assignment*>(assignment);
 }
 inline dist_topology* wrap(Topology* topology) noexcept { return reinterpret_cast<dist_topology*>(topology); }
 

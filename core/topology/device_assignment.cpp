@@ -55,7 +55,7 @@ const int32_t* DeviceAssignment::entry(int32_t replica, int32_t logical_device) 
   return core_assignment_.data() + (row + static_cast<std::size_t>(logical_device)) * kMeshRank;
 }
 
-Place DeviceAssignment::place_of(int32_t replica, int32_t logical_device) const noexcept {
+DevicePlace DeviceAssignment::place_of(int32_t replica, int32_t logical_device) const noexcept {
   return topology_->at(topology_->mesh().position_of(entry(replica, logical_device)));
 }
 
@@ -72,7 +72,7 @@ Status DeviceAssignment::coordinates(int32_t replica, int32_t logical_device,
   return kOk;
 }
 
-Status DeviceAssignment::place(int32_t replica, int32_t logical_device, Place* out) const noexcept {
+Status DeviceAssignment::place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept {
   const int32_t* at = nullptr;
   DIST_TRY(coordinates(replica, logical_device, &at));
   return topology_->at(at, out);

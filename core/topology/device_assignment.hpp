@@ -29,7 +29,7 @@ class DeviceAssignment final : public Counted {
 
   // kMeshRank numbers. An index of -1 is the last replica or logical device.
   Status coordinates(int32_t replica, int32_t logical_device, const int32_t** out) const noexcept;
-  Status place(int32_t replica, int32_t logical_device, Place* out) const noexcept;
+  Status place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept;
   // The replicas, ascending, whose logical device `logical_device` is one of the task's: calls
   // found(replica), returns how many there are.
   template <class Found>
@@ -51,7 +51,7 @@ class DeviceAssignment final : public Counted {
   DeviceAssignment(Memory& memory, Ref<Topology> topology)
       : Counted(memory), topology_(std::move(topology)), core_assignment_(&memory) {}
   const int32_t* entry(int32_t replica, int32_t logical_device) const noexcept;
-  Place place_of(int32_t replica, int32_t logical_device) const noexcept;
+  DevicePlace place_of(int32_t replica, int32_t logical_device) const noexcept;
 
   Ref<Topology> topology_;
   int32_t num_replicas_ = 0;

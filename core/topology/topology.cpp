@@ -50,8 +50,8 @@ Status Topology::place(std::span<const int32_t> mesh_shape, const int32_t* devic
     places_[position] = {static_cast<int32_t>(i) / num_devices_per_task,
                          static_cast<int32_t>(i) % num_devices_per_task};
   }
-  missing_.reserve(static_cast<std::size_t>(
-      std::count_if(places_.begin(), places_.end(), [](const Place& place) { return place.task < 0; })));
+  missing_.reserve(static_cast<std::size_t>(std::count_if(
+      places_.begin(), places_.end(), [](const DevicePlace& place) { return place.task < 0; })));
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].task < 0) missing_.push_back(mesh_.coordinates_of(i));
   }
@@ -105,14 +105,14 @@ Status Topology::parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topol
   return kOk;
 }
 
-Status Topology::at(const int32_t* coordinates, Place* out) const noexcept {
+Status Topology::at(const int32_t* coordinates, DevicePlace* out) const noexcept {
   std::size_t position = 0;
   DIST_TRY(mesh_.find(coordinates, "the coordinates", &position));
   *out = places_[position];
   return kOk;
 }
 
-Status Topology::cpu_of(Place place, int32_t* out) const noexcept {
+Status Topology::cpu_of(DevicePlace place, int32_t* out) const noexcept {
   if (!is_host_) return failed_precondition("the devices of this topology are not the CPUs of a host");
   *out = place.task < 0 ? -1 : cpus_[static_cast<std::size_t>(place.device)];
   return kOk;
@@ -139,7 +139,7 @@ std::pmr::string Topology::explain() const {
   return text;
 }
 
-Status write_name(NameOf of, Place place, const char* job, char* out, std::size_t size) noexcept {
+Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept {
   const char* const prefix = job == nullptr ? "" : "/job:";
   const bool device = of == NameOf::kDevice;
   const auto print = [&](char* to, std::size_t room) {

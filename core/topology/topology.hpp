@@ -17,7 +17,7 @@
 namespace dist {
 
 // Which device a position has. A hole has none.
-struct Place {
+struct DevicePlace {
   int32_t task = -1;
   int32_t device = -1;  // of the task
 };
@@ -48,11 +48,11 @@ class Topology final : public Counted {
   // Holes, row-major.
   std::span<const Coordinates> missing() const noexcept { return missing_; }
   std::span<const uint8_t> serialized() const noexcept { return serialized_; }
-  Place at(std::size_t position) const noexcept { return places_[position]; }
-  Status at(const int32_t* coordinates, Place* out) const noexcept;
+  DevicePlace at(std::size_t position) const noexcept { return places_[position]; }
+  Status at(const int32_t* coordinates, DevicePlace* out) const noexcept;
 
   // The host's CPU that the device is, -1 for a hole. FAILED_PRECONDITION where devices are not this host's.
-  Status cpu_of(Place place, int32_t* out) const noexcept;
+  Status cpu_of(DevicePlace place, int32_t* out) const noexcept;
 
   // What was found and where, in lines of "subject: words".
   std::pmr::string explain() const;
@@ -75,7 +75,7 @@ class Topology final : public Counted {
   int32_t num_tasks_ = 0;
   int32_t num_devices_per_task_ = 0;
   std::pmr::vector<int32_t> device_coordinates_;
-  std::pmr::vector<Place> places_;  // of each position
+  std::pmr::vector<DevicePlace> places_;  // of each position
   std::pmr::vector<Coordinates> missing_;
   std::pmr::vector<uint8_t> serialized_;
   std::pmr::vector<int32_t> cpus_;
@@ -87,6 +87,6 @@ class Topology final : public Counted {
 // ".../device:CPU:0".
 enum class NameOf { kDevice, kHost };
 // `out` holds `size` bytes; INVALID_ARGUMENT, and nothing written, where that is too small.
-Status write_name(NameOf of, Place place, const char* job, char* out, std::size_t size) noexcept;
+Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept;
 
 }  // namespace dist
