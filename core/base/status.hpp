@@ -26,6 +26,7 @@ inline constexpr Status kOk{};
 struct ErrorRecord {
   dist_status code = DIST_OK;
   int32_t replica = -1;  // the culprit; -1: none
+  int32_t device = -1;   // which of its logical devices; -1: all of it
   int32_t collective = 0;
   int32_t group = 0;
   int64_t sequence = 0;

@@ -16,6 +16,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     : memory_(memory),
       size_(size),
       number_(membership.number),
+      part_of_(membership.part_of),
       wait_graph_(membership.wait_graph),
       policy_(policy),
       host_(host),
@@ -198,9 +199,10 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
     // acquire costs nothing here; the number alone is looked at.
     if (theirs.meeting.value.load(std::memory_order_acquire) != meeting) peer = i;
   }
-  host_.log(DIST_LOG_WARNING, "replica %d is still waiting for replica %d in %s #%lld%s%s after %lld s",
-            replica(me), replica(std::max(peer, 0)), collective_name(statement.collective),
-            static_cast<long long>(sequence(me)), statement.tag[0] != '\0' ? ", tag " : "", statement.tag,
+  host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s",
+            member_word(part_of_), replica(me), member_word(part_of_), replica(std::max(peer, 0)),
+            collective_name(statement.collective), static_cast<long long>(sequence(me)),
+            statement.tag[0] != '\0' ? ", tag " : "", statement.tag,
             static_cast<long long>(waited_ns / 1'000'000'000));
 }
 
@@ -254,6 +256,7 @@ void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t w
   evidence.failures = {failures, static_cast<std::size_t>(size_)};
   evidence.ids = ids_;
   evidence.group = number_;
+  evidence.part_of = part_of_;
   evidence.sequence = meeting - first_;
   evidence.waited_ns = waited_ns;
   post(verdict(evidence));

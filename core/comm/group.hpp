@@ -90,6 +90,7 @@ struct Membership {
   int32_t number = 0;               // of the group in its strategy; 0: all replicas
   const int32_t* ids = nullptr;     // rank by rank; NULL: a replica's rank is its id
   WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
+  int32_t part_of = -1;  // the replica whose logical devices the members are; -1: they are replicas
 };
 
 template <class Sync>
@@ -108,6 +109,7 @@ class BasicGroup final : public Gathering {
   int size() const noexcept override { return size_; }
   int32_t number() const noexcept override { return number_; }
   int32_t replica(int rank) const noexcept override { return ids_ == nullptr ? rank : ids_[rank]; }
+  int32_t part_of() const noexcept override { return part_of_; }
   // The rank of a replica; -1: no member.
   int rank(int32_t replica) const noexcept;
   bool crowded() const noexcept { return policy_.crowded; }
@@ -410,6 +412,7 @@ class BasicGroup final : public Gathering {
   Memory& memory_;
   const int size_;
   const int32_t number_;
+  const int32_t part_of_;
   int32_t* ids_ = nullptr;
   WaitGraph* const wait_graph_;
   const WaitPolicy policy_;

@@ -47,7 +47,7 @@ class Text {
   std::size_t used_ = 0;
 };
 
-int32_t replica_id(const Evidence& evidence, std::size_t rank) noexcept {
+int32_t member_id(const Evidence& evidence, std::size_t rank) noexcept {
   return evidence.ids == nullptr ? static_cast<int32_t>(rank) : evidence.ids[rank];
 }
 
@@ -71,17 +71,17 @@ class MemberLines {
     const auto n = evidence_.statements.size();
     std::size_t members = 0;
     for (std::size_t i = like; i < n; ++i) members += first_alike(i) == like;
-    text.add(members == 1 ? "replica " : "replicas ");
+    text.add(members == 1 ? "%s " : "%ss ", member_word(evidence_.part_of));
     const char* separator = "";
     for (std::size_t i = like; i < n; ++i) {
       if (first_alike(i) != like) continue;
       std::size_t last = i;
       while (last + 1 < n && first_alike(last + 1) == like &&
-             replica_id(evidence_, last + 1) == replica_id(evidence_, last) + 1) {
+             member_id(evidence_, last + 1) == member_id(evidence_, last) + 1) {
         ++last;
       }
-      text.add("%s%d", separator, replica_id(evidence_, i));
-      if (last > i) text.add("-%d", replica_id(evidence_, last));
+      text.add("%s%d", separator, member_id(evidence_, i));
+      if (last > i) text.add("-%d", member_id(evidence_, last));
       separator = ", ";
       i = last;
     }
@@ -148,13 +148,14 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
   const auto member = static_cast<std::size_t>(culprit);
   const Statement& statement = *evidence.statements[member];
   error.code = DIST_ABORTED;
+  const char* const word = member_word(evidence.part_of);
   const ErrorRecord* failure = evidence.failures[member];
   if (statement.returned != DIST_OK) {
-    text.add("replica %d failed with %s: %s", replica_id(evidence, member), status_name(statement.returned),
+    text.add("%s %d failed with %s: %s", word, member_id(evidence, member), status_name(statement.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
     copy_text(error.hint, "mend what made that replica fail; its status is dist_run()'s");
   } else {
-    text.add("replica %d returned early", replica_id(evidence, member));
+    text.add("%s %d returned early", word, member_id(evidence, member));
     copy_text(
         error.hint,
         "every replica must make the same collectives: one without input takes part with an empty batch");
@@ -187,9 +188,10 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   if (std::strcmp(error.expected, error.received) == 0) {
     Text(error.received).add("%s, but with other shapes or dtypes", error.expected);
   }
-  text.add("the replicas disagree: replica %d%s came for %s, expected %s",
-           replica_id(evidence, static_cast<std::size_t>(error.replica)),
-           differing > 1 ? " (and others)" : "", error.received, error.expected);
+  const char* const word = member_word(evidence.part_of);
+  text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
+           member_id(evidence, static_cast<std::size_t>(error.replica)), differing > 1 ? " (and others)" : "",
+           error.received, error.expected);
   copy_text(error.hint, "make every replica call the same collectives in the same order, with equal tensors");
 }
 
@@ -337,7 +339,8 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     }
   }
   MemberLines(evidence).print(text);
-  if (error.replica >= 0) error.replica = replica_id(evidence, static_cast<std::size_t>(error.replica));
+  if (error.replica >= 0)
+    blame(error, member_id(evidence, static_cast<std::size_t>(error.replica)), evidence.part_of);
   return error;
 }
 

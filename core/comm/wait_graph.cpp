@@ -112,9 +112,8 @@ bool WaitGraph::find_cycle(int32_t start) noexcept {
 ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
-  report.replica = last;
   copy_text(report.hint, "make the collectives that replicas share in the same order on all of them");
-  int used = std::snprintf(report.message, sizeof report.message, "replicas wait for each other: ");
+  int used = 0;
   // Told in the direction of the waiting, which is against `from`.
   int32_t order[DIST_MAX_REPLICAS];
   int n = 0;
@@ -129,7 +128,10 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     const Wait here = blocked_[waiting].waits->at(blocked_[missing].via);
     int64_t sequence = 0;
     const Statement& statement = here.where->statement(here.rank, here.meeting, &sequence);
+    const char* const word = member_word(here.where->part_of());
     if (i == 0) {
+      used = std::snprintf(report.message, sizeof report.message, "%ss wait for each other: ", word);
+      blame(report, last, here.where->part_of());
       report.collective = static_cast<int32_t>(statement.collective);
       report.sequence = sequence;
       report.group = here.where->number();
@@ -141,8 +143,8 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     char group[32] = "";
     if (here.where->number() != 0) std::snprintf(group, sizeof group, " of group %d", here.where->number());
     const auto room = sizeof report.message - static_cast<std::size_t>(used);
-    const int more = std::snprintf(report.message + used, room, "%sreplica %d in %s%s for replica %d",
-                                   i == 0 ? "" : "; ", waiting, meeting, group, missing);
+    const int more = std::snprintf(report.message + used, room, "%s%s %d in %s%s for %s %d",
+                                   i == 0 ? "" : "; ", word, waiting, meeting, group, word, missing);
     if (more < 0 || static_cast<std::size_t>(more) >= room) break;
     used += more;
   }

@@ -25,6 +25,8 @@ class Gathering {
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
   virtual int32_t replica(int rank) const noexcept = 0;
+  // The replica whose logical devices the members are; -1: they are replicas.
+  virtual int32_t part_of() const noexcept = 0;
   // Whether a member has come to a meeting that has not ended.
   virtual bool arrived(int rank, uint32_t meeting) const noexcept = 0;
   // What that member came for, and the meeting's number in the run.

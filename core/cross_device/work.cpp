@@ -52,6 +52,7 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 int WorkGathering::size() const noexcept { return work_.group().size(); }
 int32_t WorkGathering::number() const noexcept { return work_.group().number(); }
 int32_t WorkGathering::replica(int rank) const noexcept { return work_.group().replica(rank); }
+int32_t WorkGathering::part_of() const noexcept { return work_.group().part_of(); }
 bool WorkGathering::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
 const Statement& WorkGathering::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
   return work_.statement(out_sequence);
@@ -94,10 +95,12 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
       // That it leaves is not known yet, so that nobody differs: the verdict is given here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
-      report.replica = work.group().replica(work.rank());
+      const int32_t id = work.group().replica(work.rank());
+      const int32_t part_of = work.group().part_of();
+      blame(report, id, part_of);
       copy_text(report.received, status_name(returned.code()));
-      std::snprintf(report.message, sizeof report.message, "replica %d failed with %s: %.900s",
-                    report.replica, status_name(returned.code()), failure.message);
+      std::snprintf(report.message, sizeof report.message, "%s %d failed with %s: %.900s",
+                    member_word(part_of), id, status_name(returned.code()), failure.message);
       copy_text(report.hint, "mend what made that replica fail; its status is dist_run()'s");
       work.group().condemn(report);
     }

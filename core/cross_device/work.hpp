@@ -43,6 +43,7 @@ class WorkGathering final : public Gathering {
   int size() const noexcept override;
   int32_t number() const noexcept override;
   int32_t replica(int rank) const noexcept override;
+  int32_t part_of() const noexcept override;
   bool arrived(int rank, uint32_t meeting) const noexcept override;
   const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept override;
   bool claim() noexcept override;
@@ -148,6 +149,7 @@ ErrorRecord report_on_works(const Group& group, int64_t sequence, Trouble troubl
   evidence.failures = {failures, size};
   evidence.ids = group.ids();
   evidence.group = group.number();
+  evidence.part_of = group.part_of();
   evidence.sequence = sequence;
   evidence.waited_ns = waited_ns;
   return verdict(evidence);
