@@ -190,7 +190,9 @@ void dist_value_release(dist_value* value) {
 int32_t dist_value_kind(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->kind(); }
 
 size_t dist_value_size(const dist_value* value) {
-  return value == nullptr ? 0 : unwrap(value)->items().size();
+  if (value == nullptr) return 0;
+  const Sharding* const sharding = unwrap(value)->sharding();
+  return sharding != nullptr ? static_cast<size_t>(sharding->num_devices) : unwrap(value)->items().size();
 }
 
 dist_value* dist_value_item(const dist_value* value, size_t index) {

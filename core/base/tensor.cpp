@@ -48,7 +48,8 @@ void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byt
   }
 }
 
-// The strides of a tensor, made up where they are not given.
+}  // namespace
+
 const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_NDIM]) noexcept {
   if (tensor.strides != nullptr) return tensor.strides;
   int64_t step = 1;
@@ -58,8 +59,6 @@ const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_ND
   }
   return made;
 }
-
-}  // namespace
 
 std::size_t dtype_size(dist_dtype dtype) noexcept { return traits(dtype).size; }
 const char* dtype_name(dist_dtype dtype) noexcept { return traits(dtype).name; }

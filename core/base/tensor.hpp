@@ -37,6 +37,9 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
 
 bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;
 
+// The strides of a tensor that has elements, made up where they are not given.
+const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_NDIM]) noexcept;
+
 // "f32[3, 4]", cut to `size`.
 void describe(const dist_tensor& tensor, char* text, std::size_t size) noexcept;
 

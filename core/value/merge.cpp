@@ -13,7 +13,8 @@ using Results = std::span<Value* const>;
 
 class Merger {
  public:
-  Merger(Memory& memory, bool keep_same) noexcept : memory_(memory), keep_same_(keep_same) {}
+  Merger(Memory& memory, bool keep_same, const char* giver) noexcept
+      : memory_(memory), giver_(giver), keep_same_(keep_same) {}
 
   Status merge(Results results, const Path& path, ValueRef* out) {
     if (keep_same_ && all_same(results)) {
@@ -38,21 +39,21 @@ class Merger {
     });
   }
 
-  static Status differ(Results results, std::size_t replica, const Path& path) noexcept {
+  Status differ(Results results, std::size_t replica, const Path& path) const noexcept {
     char first[256];
     char other[256];
     Value::describe(results[0], first, sizeof first);
     Value::describe(results[replica], other, sizeof other);
-    return invalid_argument("%s: replica 0 gave %s, replica %zu %s; results of one structure can be merged",
-                            PathText(path).c_str(), first, replica, other);
+    return invalid_argument("%s: %s 0 gave %s, %s %zu %s; results of one structure can be merged",
+                            PathText(path).c_str(), giver_, first, giver_, replica, other);
   }
 
-  static Status check_kinds(Results results, const Path& path) noexcept {
+  Status check_kinds(Results results, const Path& path) const noexcept {
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r]->distributed()) {
         return invalid_argument(
-            "%s: replica %zu gave %s: a replica gives its own part only, or all give the same object",
-            PathText(path).c_str(), r, Value::kind_name(results[r]->kind()));
+            "%s: %s %zu gave %s: a %s gives its own part only, or all give the same object",
+            PathText(path).c_str(), giver_, r, Value::kind_name(results[r]->kind()), giver_);
       }
       const bool nests = results[r]->is_nest() || results[0]->is_nest();
       if (nests && results[r]->kind() != results[0]->kind()) return differ(results, r, path);
@@ -61,7 +62,7 @@ class Merger {
   }
 
   // Nests: as many items, under the same keys.
-  static Status check_items(Results results, const Path& path) noexcept {
+  Status check_items(Results results, const Path& path) const noexcept {
     const Value& first = *results[0];
     for (std::size_t r = 1; r < results.size(); ++r) {
       const Value& other = *results[r];
@@ -70,10 +71,10 @@ class Merger {
         const int order = std::strcmp(first.key(i), other.key(i));
         if (order == 0) continue;
         // Keys are sorted: the lesser one is what the other replica has not.
-        return invalid_argument(
-            "%s: replica %zu gave the key \"%s\", replica %zu did not; all give the same keys",
-            PathText(path).c_str(), order < 0 ? std::size_t{0} : r, order < 0 ? first.key(i) : other.key(i),
-            order < 0 ? r : std::size_t{0});
+        return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all give the same keys",
+                                PathText(path).c_str(), giver_, order < 0 ? std::size_t{0} : r,
+                                order < 0 ? first.key(i) : other.key(i), giver_,
+                                order < 0 ? r : std::size_t{0});
       }
       if (first.items().size() != other.items().size()) return differ(results, r, path);
     }
@@ -97,14 +98,16 @@ class Merger {
   }
 
   Memory& memory_;
+  const char* const giver_;
   bool keep_same_;
 };
 
 }  // namespace
 
-Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out) {
+Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
+             const char* giver) {
   if (std::find(results.begin(), results.end(), nullptr) == results.end()) {
-    return Merger(memory, true).merge(results, Path{what}, out);
+    return Merger(memory, true, giver).merge(results, Path{what}, out);
   }
   if (std::all_of(results.begin(), results.end(), [](const Value* value) { return value == nullptr; })) {
     *out = ValueRef();
@@ -113,11 +116,11 @@ Status merge(Memory& memory, std::span<Value* const> results, const char* what, 
   const ValueRef none = Value::create_none(memory);
   std::pmr::vector<Value*> given(results.begin(), results.end(), &memory);
   std::replace(given.begin(), given.end(), static_cast<Value*>(nullptr), none.get());
-  return Merger(memory, true).merge(given, Path{what}, out);
+  return Merger(memory, true, giver).merge(given, Path{what}, out);
 }
 
 Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out) {
-  return Merger(memory, false).merge(components, Path{what}, out);
+  return Merger(memory, false, "replica").merge(components, Path{what}, out);
 }
 
 Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out) {

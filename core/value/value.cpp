@@ -178,6 +178,32 @@ ValueRef Value::of_variable(Variable& variable) {
   return value;
 }
 
+Status Value::create_sharded(Memory& memory, Value& whole, const Sharding& sharding,
+                             std::span<Value* const> shards, const int64_t* begins, ValueRef* out) {
+  const std::size_t numbers = shards.size() * static_cast<std::size_t>(sharding.ndim);
+  ValueRef value = make_counted<Value>(memory, DIST_VALUE_SHARDED);
+  const std::size_t bytes = sizeof(Sharding) + numbers * sizeof(int64_t);
+  value->block_ = static_cast<std::byte*>(memory.allocate(bytes, kDataAlign));
+  value->block_bytes_ = bytes;
+  std::memcpy(value->block_, &sharding, sizeof sharding);
+  auto* const kept = reinterpret_cast<int64_t*>(value->block_ + sizeof(Sharding));
+  if (begins != nullptr) {
+    std::copy_n(begins, numbers, kept);
+  } else {
+    std::fill_n(kept, numbers, 0);
+  }
+  std::pmr::vector<Value*> items(shards.begin(), shards.end(), &memory);
+  items.push_back(&whole);
+  DIST_TRY(value->keep_items(items));
+  value->tensor_ = whole.tensor();
+  *out = std::move(value);
+  return kOk;
+}
+
+const int64_t* Value::shard_begin(int32_t device) const noexcept {
+  return reinterpret_cast<const int64_t*>(block_ + sizeof(Sharding)) + int64_t{device} * sharding()->ndim;
+}
+
 Value* Value::find(const char* key) const noexcept {
   const auto at = std::lower_bound(keys_.begin(), keys_.end(), key,
                                    [](const std::pmr::string& a, const char* b) { return a.compare(b) < 0; });
@@ -210,6 +236,7 @@ const char* Value::kind_name(int32_t kind) noexcept {
     case DIST_VALUE_INDEXED_SLICES: return "indexed slices";
     case DIST_VALUE_RAGGED: return "a ragged tensor";
     case DIST_VALUE_SPARSE: return "a sparse tensor";
+    case DIST_VALUE_SHARDED: return "a sharded tensor";
     default: return "no value";
   }
 }

@@ -20,6 +20,15 @@ class Value;
 class Variable;
 using ValueRef = Ref<Value>;
 
+// Which part of a tensor each logical device of a replica has.
+struct Sharding {
+  int32_t kind = DIST_PARTITION_REPLICATE;
+  int32_t num_devices = 1;
+  int32_t device = 0;                      // ASSIGN: who has it
+  int32_t ndim = 0;                        // of the tensor
+  int64_t dimensions[DIST_MAX_NDIM] = {};  // SPLIT: into how many parts each dimension is split
+};
+
 // Levels of lists and dictionaries. Distributed values add none (they do not nest), so that what a run takes
 // it can also return.
 inline constexpr int kMaxNesting = 64;
@@ -40,6 +49,10 @@ class Value final : public Counted {
   // A nest of the same kind, and with the same keys, as `like`, of other items.
   static Status create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out);
   static ValueRef of_variable(Variable& variable);
+  // The tensor `whole`, and for each device its shard: a tensor, or nothing. begins[d * ndim + i] is where in
+  // `whole` shard d begins; NULL: all at 0.
+  static Status create_sharded(Memory& memory, Value& whole, const Sharding& sharding,
+                               std::span<Value* const> shards, const int64_t* begins, ValueRef* out);
   static ValueRef create_none(Memory& memory);
   static ValueRef create_text(Memory& memory, const char* text);
   // Passes `object` through until release(object) (release may be NULL).
@@ -63,8 +76,18 @@ class Value final : public Counted {
     return kind_ == DIST_VALUE_INDEXED_SLICES || kind_ == DIST_VALUE_RAGGED || kind_ == DIST_VALUE_SPARSE;
   }
   bool is_none() const noexcept { return kind_ == DIST_VALUE_NONE; }
-  // A tensor or variable: what tensor() can be asked of.
-  bool has_tensor() const noexcept { return kind_ == DIST_VALUE_TENSOR || kind_ == DIST_VALUE_VARIABLE; }
+  // A tensor, sharded or not, or a variable: what tensor() can be asked of.
+  bool has_tensor() const noexcept {
+    return kind_ == DIST_VALUE_TENSOR || kind_ == DIST_VALUE_VARIABLE || kind_ == DIST_VALUE_SHARDED;
+  }
+  // NULL of other kinds.
+  const Sharding* sharding() const noexcept {
+    return kind_ == DIST_VALUE_SHARDED ? reinterpret_cast<const Sharding*>(block_) : nullptr;
+  }
+  // Of a sharded value, device by device: its items but for the last, which is the whole.
+  Value& shard(int32_t device) const noexcept { return *items_[static_cast<std::size_t>(device)]; }
+  Value& whole() const noexcept { return *items_.back(); }
+  const int64_t* shard_begin(int32_t device) const noexcept;
   std::span<const ValueRef> items() const noexcept { return items_; }
   const char* key(std::size_t index) const noexcept { return keys_[index].c_str(); }
   // The item under `key`, or NULL.
@@ -101,7 +124,7 @@ class Value final : public Counted {
   std::pmr::vector<std::pmr::string> keys_;  // a dictionary's, sorted, key i of item i
   Ref<Variable> variable_;
   dist_tensor tensor_{};
-  std::byte* block_ = nullptr;  // own elements, then shape and strides; or a text
+  std::byte* block_ = nullptr;  // own elements, then shape and strides; or a text; or Sharding, then begins
   std::size_t block_bytes_ = 0;
   dist_release_fn release_ = nullptr;
   void* user_data_ = nullptr;  // of release_; an object's address
@@ -113,8 +136,10 @@ Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
 // The results of R replicas as one value: the same object everywhere stays itself (all nothings are one),
 // equal structures merge leaf by leaf, other leaves become per-replica values. One result, or all NULL, is
-// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result".
-Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out);
+// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result"; `giver`
+// is who gave one in them.
+Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
+             const char* giver = "replica");
 
 // As merge(), but a leaf becomes a per-replica value even where all hold the same object: turns a per-replica
 // value of nests inside out.

@@ -123,10 +123,11 @@ enum {
 
 /** How values and variables are placed. */
 enum {
-  DIST_STRATEGY_MIRRORED = 0,       /* R replicas; every variable has R equal copies */
-  DIST_STRATEGY_ONE_DEVICE = 1,     /* one replica, for programs that run on one or many */
-  DIST_STRATEGY_DEFAULT = 2,        /* one replica: what a program has that never chose a strategy */
-  DIST_STRATEGY_CENTRAL_STORAGE = 3 /* R replicas; every variable has one copy, which all of them read */
+  DIST_STRATEGY_MIRRORED = 0,        /* R replicas; every variable has R equal copies */
+  DIST_STRATEGY_ONE_DEVICE = 1,      /* one replica, for programs that run on one or many */
+  DIST_STRATEGY_DEFAULT = 2,         /* one replica: what a program has that never chose a strategy */
+  DIST_STRATEGY_CENTRAL_STORAGE = 3, /* R replicas; every variable has one copy, which all of them read */
+  DIST_STRATEGY_MESH = 4             /* as MIRRORED, of replicas made of logical devices (TPUStrategy) */
 };
 
 /** On which threads the replicas run. */
@@ -156,7 +157,8 @@ enum {
   DIST_VALUE_OBJECT = 10,         /* a pointer of the host's, passed through */
   DIST_VALUE_INDEXED_SLICES = 11, /* rows of a larger tensor: values, indices, dense shape */
   DIST_VALUE_RAGGED = 12,         /* rows of different lengths: values, row splits (one or several) */
-  DIST_VALUE_SPARSE = 13          /* single elements of a tensor: indices, values, dense shape */
+  DIST_VALUE_SPARSE = 13,         /* single elements of a tensor: indices, values, dense shape */
+  DIST_VALUE_SHARDED = 14         /* a tensor, and which logical device of a replica has which part of it */
 };
 
 /** When the copies of a variable are brought together (TensorFlow: VariableSynchronization). */
