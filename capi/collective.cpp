@@ -293,6 +293,7 @@ dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_
                             const dist_collective_options* options, dist_value** out_result) {
   return with_caller(replica, options, "dist_merge_call",
                      [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
                        DIST_TRY(require_plain(given, "dist_merge_call"));
                        if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
                        dist_strategy* strategy = dist_replica_strategy(replica);

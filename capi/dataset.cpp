@@ -156,7 +156,7 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
                   HostMaker maker(fn, user_data);
-                  const bool may_replicate = self.kind() == DIST_STRATEGY_MIRRORED;
+                  const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED;
                   return Dataset::create_from_function(self.memory(), self.num_replicas(), may_replicate,
                                                        maker, wanted, out);
                 });

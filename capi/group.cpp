@@ -45,6 +45,11 @@ dist_status dist_group_create(dist_strategy* strategy, const int32_t* replica_id
 
 dist_status dist_group_destroy(dist_group* group) {
   if (group == nullptr) return DIST_OK;
+  if (unwrap(group)->pool.team() != nullptr) {
+    return failed_precondition(
+               "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it")
+        .code();
+  }
   return unwrap(group)->pool.destroy_group(unwrap(group)).code();
 }
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist.h, section 15: partitions.
-#include "core/topology/partition.hpp"
-
-#include "capi/guard.hpp"
+#include "capi/partition.hpp"
 
 using namespace dist;
 using namespace dist::capi;
 
-namespace {
-
-// Checked.
-Status read_partition(const dist_partition* given, const char* call, Partition* out) noexcept {
+Status dist::capi::read_partition(const dist_partition* given, const char* call, Partition* out) noexcept {
   DIST_TRY(require(given, call, "partition"));
   dist_partition known;
   DIST_TRY(read_options(given, &known, "dist_partition"));
@@ -23,10 +18,8 @@ Status read_partition(const dist_partition* given, const char* call, Partition* 
   out->logical_device = known.logical_device;
   out->uneven = known.uneven != 0;
   out->spmd = known.spmd != 0;
-  return out->check();
+  return kOk;
 }
-
-}  // namespace
 
 void dist_partition_init(dist_partition* partition, uint32_t struct_size_bytes) {
   init_options(partition, struct_size_bytes);
@@ -35,7 +28,8 @@ void dist_partition_init(dist_partition* partition, uint32_t struct_size_bytes) 
 dist_status dist_partition_check(const dist_partition* partition) {
   return guard([&]() -> Status {
     Partition known;
-    return read_partition(partition, "dist_partition_check", &known);
+    DIST_TRY(read_partition(partition, "dist_partition_check", &known));
+    return known.check();
   });
 }
 
@@ -45,6 +39,7 @@ dist_status dist_partition_shard(const dist_partition* partition, int32_t logica
   return guard([&]() -> Status {
     Partition known;
     DIST_TRY(read_partition(partition, kCall, &known));
+    DIST_TRY(known.check());
     if (!known.shape.empty()) {
       DIST_TRY(require(out_begin, kCall, "out_begin"));
       DIST_TRY(require(out_size, kCall, "out_size"));

@@ -6,6 +6,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
+#include "capi/topology.hpp"
 #include "core/base/device_name.hpp"
 
 using namespace dist;
@@ -24,6 +25,25 @@ Status read_functions(const dist_strategy_options& options, HostStrategy* out) n
   out->functions = {known.reduce, known.broadcast, known.gather, options.functions_user_data};
   out->user_data = options.functions_user_data;
   out->given = true;
+  return kOk;
+}
+
+// The axes' names are copied by the strategy, not here.
+Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
+  DIST_TRY(require_zero(options.reserved2, "dist_strategy_options"));
+  if (options.axes == nullptr && options.num_axes != 0) {
+    return invalid_argument("dist_strategy_options: num_axes is %zu, but axes is NULL", options.num_axes);
+  }
+  if (options.num_axes > DIST_MAX_NDIM) {
+    return invalid_argument("num_axes is %zu; there are at most %d", options.num_axes, DIST_MAX_NDIM);
+  }
+  if (options.use_spmd_partitioning != 0 && options.use_spmd_partitioning != 1) {
+    return invalid_argument("use_spmd_partitioning is %d; it is 0 or 1", options.use_spmd_partitioning);
+  }
+  for (std::size_t i = 0; i < options.num_axes; ++i) axes[i] = {options.axes[i].name, options.axes[i].size};
+  out->assignment = const_cast<DeviceAssignment*>(unwrap(options.device_assignment));
+  out->axes = axes.first(options.num_axes);
+  out->spmd = options.use_spmd_partitioning == 1;
   return kOk;
 }
 
@@ -60,6 +80,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
                               given.num_devices);
     }
     StrategyOptions wanted;
+    MeshAxis axes[DIST_MAX_NDIM];
     wanted.kind = given.kind;
     wanted.num_replicas = given.num_replicas;
     wanted.threads = given.threads;
@@ -72,6 +93,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
     DIST_TRY(read_functions(given, &wanted.functions));
+    DIST_TRY(read_mesh(given, axes, &wanted.mesh));
     Strategy* strategy = nullptr;
     DIST_TRY(Strategy::create(wanted, &strategy));
     *out_strategy = wrap(strategy);

@@ -63,7 +63,7 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
               known->partitions);
 }
 
-VariableHome home_of(Strategy& strategy) noexcept { return {strategy.kind(), strategy.num_replicas()}; }
+VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.num_replicas()}; }
 
 // What every function that gives a new value of a variable does around its own part.
 template <class Make>
@@ -108,7 +108,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(require(variable, name, "variable"));
     Replica& self = unwrap(replica);
-    DIST_TRY(self.check(name));
+    DIST_TRY(self.check_whole(name));
     dist_collective_options given;
     DIST_TRY(read_options(options, &given, "dist_collective_options"));
     DIST_TRY(require_plain(given, name));
@@ -149,7 +149,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
     DIST_TRY(require(name, "dist_replica_variable", "name"));
     DIST_TRY(require(out_variable, "dist_replica_variable", "out_variable"));
     Replica& self = unwrap(replica);
-    DIST_TRY(self.check("dist_replica_variable"));
+    DIST_TRY(self.check_whole("dist_replica_variable"));
     dist_variable_options given;
     VariableOptions wanted;
     DIST_TRY(read_variable_options(options, &given, &wanted));

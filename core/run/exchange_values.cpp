@@ -203,9 +203,9 @@ Status exchange_values(Replica& replica, const Caller& caller, Call call, Value&
   }
   Memory& memory = replica.pool().memory();
   ValueRef own;
-  DIST_TRY(component_of(memory, &value, replica.id(), &own));
+  DIST_TRY(component_of(memory, &value, replica.copy(), &own));
   Leaves leaves(memory);
-  DIST_TRY(flatten(call, *own, Path{"value"}, replica.id(), leaves));
+  DIST_TRY(flatten(call, *own, Path{"value"}, replica.copy(), leaves));
   call.salt = leaves.structure;
   Results results(memory);
   if (replica.pool().alone()) {

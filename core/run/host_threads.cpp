@@ -73,9 +73,7 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
       continue;
     }
     if (!open_) {
-      channel_.begin_run();
-      group_.begin_run(0);
-      subgroups_.begin_run(0);
+      begin_groups(0);
       ++run_;
       open_ = true;
       left_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InnerPool: replicas beside those of a strategy's pool, with a group, records and threads of their own. The
-// pool's own wait while their merge function runs; what that function runs needs others.
+// InnerPool: a pool beside a strategy's own, with a group, records and threads of its own: of replicas, for
+// runs inside merge functions, while the strategy's wait; or of one replica's logical devices.
 #pragma once
 
 #include "core/base/memory.hpp"

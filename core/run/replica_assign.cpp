@@ -113,7 +113,7 @@ Status replica_assign_value(Replica& replica, const CrossReplica& context, const
   }
   if (given->variable() != nullptr) DIST_TRY(check_use(replica, *given->variable(), false));
   const dist_tensor tensor =
-      given->variable() != nullptr ? given->variable()->component(replica.id()) : given->tensor();
+      given->variable() != nullptr ? given->variable()->component(replica.copy()) : given->tensor();
   DIST_TRY(variable.check_assign(how, tensor, "value"));
   if (!own) return meet(replica, caller, {context, variable, how, merged_assign}, how, *given);
   variable.assign(how, replica.id(), tensor);
@@ -137,7 +137,7 @@ Status replica_scatter(Replica& replica, const CrossReplica& context, const Call
 
 Status replica_read(const Replica& replica, Variable& variable, ValueRef* out) {
   DIST_TRY(check_use(replica, variable, false));
-  return Value::copy_tensor(replica.pool().memory(), variable.component(replica.id()), out);
+  return Value::copy_tensor(replica.pool().memory(), variable.component(replica.copy()), out);
 }
 
 }  // namespace dist

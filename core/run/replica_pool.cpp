@@ -10,6 +10,7 @@
 
 #include "core/base/os/cpus.hpp"
 #include "core/run/current.hpp"
+#include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
 
 namespace dist {
@@ -56,22 +57,24 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
     : memory_(memory),
       group_(group),
       channel_(memory, group, options.helpers, options.cache_bytes),
-      subgroups_(memory, graph),
+      subgroups_(memory, graph, options.part_of),
       graph_(graph),
       host_(host),
-      options_(options) {
+      options_(options),
+      teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   const int share = std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
-    new (&seats_[made_])
-        Seat(memory, *this, group, (*options.recorder)[made_], made_, share, options.cache_bytes);
+    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of, share,
+                              options.cache_bytes);
   }
   if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
 }
 
 ReplicaPool::~ReplicaPool() {
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
+  for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
   stopping_ = true;
   started_.publish(run_ + 1, group_.policy());
   for (int i = 0; i < made_; ++i) {
@@ -82,6 +85,7 @@ ReplicaPool::~ReplicaPool() {
 }
 
 Status ReplicaPool::start() noexcept {
+  if (options_.devices != nullptr) DIST_TRY(make_teams());
   if (options_.threads == DIST_THREADS_HOST) return kOk;
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) DIST_TRY(start_thread_of(seats_[i]));
   return kOk;
@@ -91,6 +95,20 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
   return seat.thread.start(thread_main, &seat);
+}
+
+Status ReplicaPool::make_teams() noexcept {
+  try {
+    teams_.reserve(static_cast<std::size_t>(options_.num_replicas));
+    for (int i = 0; i < options_.num_replicas; ++i) {
+      DeviceTeam* team = nullptr;
+      DIST_TRY(DeviceTeam::create(memory_, *this, *options_.devices, i, &team));
+      teams_.push_back(team);
+    }
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+  return kOk;
 }
 
 // Threads that ended inside the last run are made anew.
@@ -109,11 +127,15 @@ void* ReplicaPool::thread_main(void* argument) {
   ReplicaPool& pool = seat.replica.pool();
   const int id = seat.replica.id();
   char name[16];
-  std::snprintf(name, sizeof name, "dist-r%d", id);
+  if (pool.options_.part_of < 0) {
+    std::snprintf(name, sizeof name, "dist-r%d", id);
+  } else {
+    std::snprintf(name, sizeof name, "dist-r%d-d%d", pool.options_.part_of & 0xFF, id & 0xFF);
+  }
   name_this_thread(name);
   block_async_signals();
   if (pool.num_cpus_ > 0) {
-    pin_this_thread(pool.cpus_[id % pool.num_cpus_]);
+    pin_this_thread(pool.core_of(id));
   } else {
     pool.group_.set_movable(id);
   }
@@ -148,10 +170,10 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended: Turn's destructor says so
   } catch (...) {
-    status = fail(DIST_UNKNOWN,
-                  "replica %d's function threw a C++ exception; a callback must return a status instead",
-                  seat.replica.id())
-                 .code();
+    status =
+        fail(DIST_UNKNOWN, "%s %d's function threw a C++ exception; a callback must return a status instead",
+             member_word(options_.part_of), seat.replica.id())
+            .code();
   }
   turn.conclude(Status(status));
 }
@@ -169,13 +191,15 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
       seat.error = ErrorRecord{};
       seat.error.code = status.code();
       std::snprintf(seat.error.message, sizeof seat.error.message,
-                    "replica %d's function returned %s without a reason (dist_fail() gives one)",
-                    seat.replica.id(), status_name(status.code()));
+                    "%s %d's function returned %s without a reason (dist_fail() gives one)",
+                    member_word(options_.part_of), seat.replica.id(), status_name(status.code()));
     }
-    if (seat.error.replica < 0 && seat.error.collective == 0) seat.error.replica = seat.replica.id();
+    if (seat.error.replica < 0 && seat.error.collective == 0)
+      blame(seat.error, seat.replica.id(), options_.part_of);
   }
   group_.leave(seat.replica.id(), status, seat.error);
   subgroups_.leave(seat.replica.id(), status, seat.error);
+  if (!status.ok() && !teams_.empty()) tell_teams(seat);
   seat.finished.publish(run_, group_.policy());
 }
 
@@ -189,6 +213,22 @@ Status ReplicaPool::drain(Seat& seat, Status returned) noexcept {
   return returned;
 }
 
+// What the other replicas' logical devices do is for nothing: the run has failed.
+void ReplicaPool::tell_teams(const Seat& failed) noexcept {
+  ErrorRecord why = failed.error;
+  if (failed.result != DIST_ABORTED) {
+    why = ErrorRecord{};
+    why.code = DIST_ABORTED;
+    why.replica = failed.replica.id();
+    std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", failed.replica.id(),
+                  status_name(failed.result), failed.error.message);
+    copy_text(why.hint, "mend what made that replica fail; its status is dist_run()'s");
+  }
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (i != failed.replica.id()) devices_of(i)->condemn(why);
+  }
+}
+
 bool ReplicaPool::all_finished() const noexcept {
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (seats_[i].finished.value.load(std::memory_order_acquire) != run_) return false;
@@ -200,7 +240,9 @@ bool ReplicaPool::idle() noexcept {
   if (!lock_.try_lock()) return false;
   const RunLockHolder holder(lock_);
   InnerPool* const inner = inner_.load(std::memory_order_acquire);
-  return idle_locked() && (inner == nullptr || inner->pool().idle());
+  if (!idle_locked() || (inner != nullptr && !inner->pool().idle())) return false;
+  // A run on devices that was left at its deadline may have some inside still.
+  return std::all_of(teams_.begin(), teams_.end(), [](DeviceTeam* team) { return team->pool().idle(); });
 }
 
 // Called by replica 0 in its merge function only, so nobody makes one at the same time.
@@ -225,11 +267,49 @@ Status ReplicaPool::beside(int threads, InnerPool** out) const {
   return InnerPool::create(memory_, group_.policy(), host_, options, out);
 }
 
+// The replica's own thread is logical device 0. All devices of all replicas may run at the same time, and
+// share the CPUs.
+Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) const {
+  const int n = options_.devices->num_devices;
+  const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
+  Options options = options_;
+  options.num_replicas = n;
+  options.threads = DIST_THREADS_CALLER;
+  options.usable_cpus = share;
+  options.alone = false;
+  options.devices = nullptr;
+  options.part_of = replica;
+  options.team = &team;
+  options.first_core = options_.first_core + replica * options_.cores_apart;
+  options.cores_apart = 1;
+  WaitPolicy policy = group_.policy();
+  policy.crowded = n * options_.num_replicas > options_.usable_cpus;
+  policy.lanes = std::min(n, share);
+  return InnerPool::create(memory_, policy, host_, options, out);
+}
+
 void ReplicaPool::cancel() noexcept {
   group_.cancel();
   subgroups_.cancel();
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel();
+  for (DeviceTeam* const team : teams_) team->cancel();
+}
+
+void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
+  group_.condemn(why);
+  subgroups_.condemn(why);
+  for (DeviceTeam* const team : teams_) team->condemn(why);
+}
+
+// The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
+// for, rather than being lost to them.
+void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
+  for (DeviceTeam* const team : teams_) team->begin_run();
+  channel_.begin_run();
+  group_.begin_run(deadline_ns);
+  subgroups_.begin_run(deadline_ns);
+  if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
 bool ReplicaPool::idle_locked() const noexcept {
@@ -311,8 +391,7 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
     yield_this_thread();
     passed = steady_now_ns() - start;
   }
-  group_.condemn(late);
-  subgroups_.condemn(late);
+  condemn(late);
   return fail(late);
 }
 
@@ -374,9 +453,7 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   const int64_t deadline_ns =
       timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
-  channel_.begin_run();
-  group_.begin_run(deadline_ns);
-  subgroups_.begin_run(deadline_ns);
+  begin_groups(deadline_ns);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();

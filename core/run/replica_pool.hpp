@@ -3,11 +3,14 @@
 //
 // A replica is a thread of its own that lives as long as the pool and sleeps between runs; never a task of
 // oneTBB, which promises no concurrency. A run is one number: the caller publishes it, each thread runs the
-// body and publishes the number as finished.
+// body and publishes the number as finished. Where replicas are made of logical devices, each has a pool of
+// its own beneath, with those as members (device_team.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory_resource>
+#include <vector>
 
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
@@ -20,7 +23,9 @@
 
 namespace dist {
 
+class DeviceTeam;
 class InnerPool;
+struct DeviceMesh;
 
 // What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit).
 struct Body {
@@ -52,6 +57,11 @@ class ReplicaPool {
     FlightRecorder* recorder;
     void* owner;  // the strategy, which lies above
     bool alone;   // there is one replica by kind, and what it reduces or gathers is given back as it is
+    const DeviceMesh* devices = nullptr;  // what each replica is made of; NULL: of nothing but itself
+    int part_of = -1;                     // the replica that all of these are logical devices of; -1: none
+    DeviceTeam* team = nullptr;           // that these are
+    int first_core = 0;   // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
+    int cores_apart = 1;  // from one replica to the next
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -65,6 +75,12 @@ class ReplicaPool {
   void* owner() const noexcept { return options_.owner; }
   bool alone() const noexcept { return options_.alone; }
   MergeSlot& merge_slot() noexcept { return merge_slot_; }
+  // The logical devices of a replica; NULL: it has none.
+  DeviceTeam* devices_of(int id) const noexcept {
+    return teams_.empty() ? nullptr : teams_[static_cast<std::size_t>(id)];
+  }
+  // The team that the members are; NULL: they are replicas.
+  DeviceTeam* team() const noexcept { return options_.team; }
 
   int num_replicas() const noexcept { return options_.num_replicas; }
 
@@ -81,9 +97,13 @@ class ReplicaPool {
   Status inner(ReplicaPool** out);
   // Another pool of the same replicas, on threads as said; the caller's to destroy.
   Status beside(int threads, InnerPool** out) const;
+  // The pool of one replica's logical devices; the caller's to destroy.
+  Status beneath(int replica, DeviceTeam& team, InnerPool** out) const;
 
   // Any thread: ends the run that is under way, and those inside it.
   void cancel() noexcept;
+  // The same with a report, of a failure elsewhere.
+  void condemn(const ErrorRecord& why) noexcept;
 
   // False: a run is under way.
   bool idle() noexcept;
@@ -100,9 +120,9 @@ class ReplicaPool {
 
  private:
   struct alignas(kApart) Seat {
-    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int threads,
-         std::size_t cache_bytes) noexcept
-        : replica(memory, pool, group, recorder, id, threads, cache_bytes) {}
+    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
+         int threads, std::size_t cache_bytes) noexcept
+        : replica(memory, pool, group, recorder, id, part_of, threads, cache_bytes) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -124,6 +144,12 @@ class ReplicaPool {
   void conclude(Seat& seat, Status status, uint64_t failures_before) noexcept;
   Status drain(Seat& seat, Status returned) noexcept;
   Status start_thread_of(Seat& seat) noexcept;
+  Status make_teams() noexcept;
+  void begin_groups(int64_t deadline_ns) noexcept;
+  void tell_teams(const Seat& failed) noexcept;
+  int core_of(int id) const noexcept {
+    return cpus_[(options_.first_core + id * options_.cores_apart) % num_cpus_];
+  }
   Status revive() noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
   bool all_finished() const noexcept;
@@ -146,6 +172,7 @@ class ReplicaPool {
   RunLock lock_;                            // a run; with host threads: its entering and leaving
   bool overdue_ = false;                    // the latest run was left before all were out
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
+  std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
   MergeSlot merge_slot_;
   int cpus_[DIST_MAX_REPLICAS];
   int num_cpus_ = 0;

@@ -54,8 +54,7 @@ class ValuesRun final : public Counted {
 
 }  // namespace
 
-Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
-                  Value* kwargs, int64_t timeout_ns, ValueRef* out) {
+Status check_arguments(const Value* args, const Value* kwargs) noexcept {
   if (args != nullptr && !args->is_sequence()) {
     return invalid_argument("args is %s; a run takes a list or tuple of positional arguments, or NULL",
                             Value::kind_name(args->kind()));
@@ -64,6 +63,12 @@ Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& funct
     return invalid_argument("kwargs is %s; a run takes a dictionary of named arguments, or NULL",
                             Value::kind_name(kwargs->kind()));
   }
+  return kOk;
+}
+
+Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
+                  Value* kwargs, int64_t timeout_ns, ValueRef* out) {
+  DIST_TRY(check_arguments(args, kwargs));
   const auto run = make_counted<ValuesRun>(memory, function, args, kwargs, pool.num_replicas());
   DIST_TRY(pool.run({ValuesRun::call, run.get(), ValuesRun::about_to_start}, timeout_ns));
   std::pmr::vector<Value*> results(&memory);

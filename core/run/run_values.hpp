@@ -19,6 +19,9 @@ struct ValuesFunction {
   void* user_data;
 };
 
+// What a run takes: positional arguments in a list or tuple, named ones in a dictionary; both may be NULL.
+Status check_arguments(const Value* args, const Value* kwargs) noexcept;
+
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, int64_t timeout_ns, ValueRef* out);
 

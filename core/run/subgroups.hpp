@@ -32,7 +32,9 @@ struct Subgroup {
 
 class Subgroups {
  public:
-  Subgroups(Memory& memory, WaitGraph& graph) : memory_(memory), graph_(graph), all_(&memory) {}
+  // `part_of`: the replica that all members are logical devices of; -1: they are replicas.
+  Subgroups(Memory& memory, WaitGraph& graph, int32_t part_of)
+      : memory_(memory), graph_(graph), part_of_(part_of), all_(&memory) {}
 
   // Outside runs. Throws std::bad_alloc.
   Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
@@ -63,6 +65,7 @@ class Subgroups {
  private:
   Memory& memory_;
   WaitGraph& graph_;
+  const int32_t part_of_;
   std::mutex mutex_;  // changes of the list against cancel(); runs see no change
   std::pmr::vector<Subgroup*> all_;
   int32_t latest_number_ = 0;

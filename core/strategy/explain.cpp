@@ -76,6 +76,20 @@ void write_devices(Strategy& strategy, TextOut& out) {
   out.put(". Names of places: all of them are this host's memory\n");
 }
 
+void write_logical_devices(const Strategy& strategy, TextOut& out) {
+  const DeviceMesh& mesh = strategy.mesh();
+  out.add("logical devices: %d of each replica, axes", mesh.num_devices);
+  for (std::size_t i = 0; i < mesh.num_axes(); ++i)
+    out.add("%s %s %d", i == 0 ? "" : ",", mesh.names[i].c_str(), mesh.sizes[i]);
+  if (mesh.num_devices == 1) {
+    out.put("; the replica's own thread is it\n");
+  } else {
+    out.put("; the replica's own thread is device 0, the others are library threads\n");
+  }
+  out.put(strategy.spmd() ? "partitioning: SPMD, so no tensor can be assigned to one device\n"
+                          : "partitioning: tensors may be split, replicated, or assigned to one device\n");
+}
+
 void write_threads(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const int last = strategy.num_replicas() - 1;
@@ -193,6 +207,7 @@ void write_groups(Strategy& strategy, TextOut& out) {
 void explain(Strategy& strategy, TextOut& out) {
   write_width(strategy, out);
   write_devices(strategy, out);
+  if (strategy.kind() == DIST_STRATEGY_MESH) write_logical_devices(strategy, out);
   write_threads(strategy, out);
   write_waiting(strategy, out);
   write_algorithms(strategy, out);

@@ -41,9 +41,9 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
 }
 
 Status check(const StrategyOptions& options) noexcept {
-  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_CENTRAL_STORAGE) {
-    return invalid_argument("kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT or CENTRAL_STORAGE",
-                            options.kind);
+  if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_MESH) {
+    return invalid_argument(
+        "kind is %d: use DIST_STRATEGY_MIRRORED, ONE_DEVICE, DEFAULT, CENTRAL_STORAGE or MESH", options.kind);
   }
   if (options.num_replicas < 0 || options.num_replicas > DIST_MAX_REPLICAS) {
     return invalid_argument("num_replicas is %d: use 1 to %d, or 0 for as many as there are usable CPUs",
@@ -68,6 +68,31 @@ Status check(const StrategyOptions& options) noexcept {
   return check(options.communication);
 }
 
+// The mesh strategy has as many replicas as its assignment says.
+Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
+  const DeviceAssignment* const assignment = options.mesh.assignment;
+  if (options.kind != DIST_STRATEGY_MESH) {
+    if (!options.mesh.given()) return kOk;
+    return invalid_argument(
+        "device_assignment, axes and use_spmd_partitioning are options of DIST_STRATEGY_MESH; kind is %d",
+        options.kind);
+  }
+  DIST_TRY(check_mesh(options.mesh));
+  if (assignment == nullptr) return kOk;
+  if (options.num_replicas != 0 && options.num_replicas != assignment->num_replicas()) {
+    return invalid_argument("num_replicas is %d, but device_assignment has %d replicas: give one of them",
+                            options.num_replicas, assignment->num_replicas());
+  }
+  if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
+    return invalid_argument(
+        "threads is DIST_THREADS_HOST, with which libdist starts no thread, but all logical devices of a "
+        "replica "
+        "save one need a thread of its own: use DIST_THREADS_CALLER or LIBRARY");
+  }
+  out->num_replicas = assignment->num_replicas();
+  return kOk;
+}
+
 int num_replicas_of(const StrategyOptions& options, int usable_cpus) noexcept {
   if (has_one_replica(options.kind)) return 1;
   if (!options.devices.empty()) return static_cast<int>(options.devices.size());
@@ -84,8 +109,9 @@ int64_t timeout_of(const StrategyOptions& options) noexcept {
 }  // namespace
 
 Status Strategy::create(const StrategyOptions& given, Strategy** out) {
-  DIST_TRY(check(given));
   StrategyOptions options = given;
+  DIST_TRY(check_mesh_of(given, &options));
+  DIST_TRY(check(options));
   Plan plan;
   plan.origin = {options.num_replicas, options.kind,   options.threads,
                  options.placement,    allowed_cpus(), cgroup_cpu_quota("")};
@@ -129,6 +155,9 @@ Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Pla
       devices_(std::move(devices)),
       communication_(options.communication),
       cross_device_(Ref<CrossDevice>::share(options.cross_device)),
+      assignment_(Ref<DeviceAssignment>::share(options.mesh.assignment)),
+      mesh_(make_mesh(options.mesh, *memory_)),
+      spmd_(options.mesh.spmd),
       wait_graph_(*memory_, plan.num_replicas),
       group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_}),
@@ -139,7 +168,8 @@ Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Pla
       pool_(*memory_, group_, wait_graph_, options.host,
             {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
              last_level_cache_bytes(), options.threads == DIST_THREADS_HOST ? nullptr : &progress_,
-             &recorder_, this, has_one_replica(options.kind)}) {}
+             &recorder_, this, has_one_replica(options.kind),
+             options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr, -1, nullptr, 0, mesh_.num_devices}) {}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.

@@ -16,6 +16,7 @@
 #include "core/run/replica_pool.hpp"
 #include "core/strategy/devices.hpp"
 #include "core/strategy/host_strategy.hpp"
+#include "core/strategy/mesh.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/variable_registry.hpp"
 #include "dist/types.h"
@@ -35,6 +36,7 @@ struct StrategyOptions {
   Communication communication;
   CrossDevice* cross_device = nullptr;  // NULL: the default
   HostStrategy functions;               // of the host's own strategy
+  MeshOptions mesh;                     // of the mesh strategy
 };
 
 // The one-device and default strategies.
@@ -62,6 +64,8 @@ class Strategy {
 
   Memory& memory() const noexcept { return *memory_; }
   int32_t kind() const noexcept { return origin_.kind; }
+  // How values and variables are placed: the mesh strategy does it as the mirrored one does.
+  int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
   int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
@@ -71,8 +75,12 @@ class Strategy {
   VariableRegistry& variables() noexcept { return variables_; }
   const Devices& devices() const noexcept { return devices_; }
   const Communication& communication() const noexcept { return communication_; }
+  // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
+  const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
+  const DeviceMesh& mesh() const noexcept { return mesh_; }
+  bool spmd() const noexcept { return spmd_; }
   CrossReplica cross_replica() noexcept {
-    return {memory_.get(), num_replicas(), &arena_, kind(), cross_device_.get()};
+    return {memory_.get(), num_replicas(), &arena_, layout(), cross_device_.get()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
@@ -97,6 +105,9 @@ class Strategy {
   const Devices devices_;
   const Communication communication_;
   const Ref<CrossDevice> cross_device_;
+  const Ref<DeviceAssignment> assignment_;
+  DeviceMesh mesh_;
+  const bool spmd_;
   ForkGuard fork_guard_;
   WaitGraph wait_graph_;
   Group group_;

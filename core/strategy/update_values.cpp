@@ -25,7 +25,7 @@ Status check_arguments(const UpdateCall& update) noexcept {
 
 // A mirrored strategy updates variables that have a copy for each of its replicas.
 Status check_variable(Strategy& strategy, const Variable& variable) noexcept {
-  if (strategy.kind() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
+  if (strategy.layout() == DIST_STRATEGY_MIRRORED && !variable.mirrored()) {
     return invalid_argument(
         "variable \"%s\" was made outside this strategy, which has no copies of it: create it with the "
         "strategy",
@@ -62,7 +62,7 @@ Status call_one(Strategy& strategy, const UpdateCall& update, int32_t copy, Valu
   const auto index = static_cast<std::size_t>(copy);
   dist_tensor view{};
   if (update.variable != nullptr) view = update.variable->component(copy);
-  const UpdatePlace place{strategy.kind() == DIST_STRATEGY_MIRRORED ? copy : -1,
+  const UpdatePlace place{strategy.layout() == DIST_STRATEGY_MIRRORED ? copy : -1,
                           index < devices.size() ? devices[index].c_str() : "",
                           update.variable != nullptr ? &view : nullptr};
   const uint64_t before = failures_on_this_thread();

@@ -142,19 +142,21 @@ DIST_API const char *dist_last_error(void);
 typedef struct dist_error_info {
   uint32_t struct_size;
   dist_status code;
-  int32_t worker;       /* the culprit's process; 0 in a strategy of one process */
-  int32_t replica;      /* the culprit's id; -1: no replica is to blame */
-  int32_t collective;   /* a DIST_COLLECTIVE_... */
-  int32_t group;        /* which group of replicas met; 0: all */
-  int64_t sequence;     /* the collective's number in this run, from 1; 0: outside a collective */
-  const char *message;  /* dist_last_error() */
-  const char *tag;      /* of the collective */
-  const char *expected; /* what the majority, or the lowest id, asked for */
-  const char *received; /* what the culprit asked for, or that it left or did not come */
-  const char *hint;     /* what to try */
+  int32_t worker;         /* the culprit's process; 0 in a strategy of one process */
+  int32_t replica;        /* the culprit's id; -1: no replica is to blame */
+  int32_t collective;     /* a DIST_COLLECTIVE_... */
+  int32_t group;          /* which group of replicas met; 0: all */
+  int64_t sequence;       /* the collective's number in this run, from 1; 0: outside a collective */
+  const char *message;    /* dist_last_error() */
+  const char *tag;        /* of the collective */
+  const char *expected;   /* what the majority, or the lowest id, asked for */
+  const char *received;   /* what the culprit asked for, or that it left or did not come */
+  const char *hint;       /* what to try */
+  int32_t logical_device; /* which of the culprit's; -1: the replica as a whole */
+  int32_t reserved;       /* 0 */
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
-  { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * This thread's latest error as fields. `out_info->struct_size` says how much of it to write.
@@ -357,6 +359,12 @@ typedef struct dist_strategy_functions {
 /** As dist_strategy_options_init(), of dist_strategy_functions. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
 
+/** A direction in which the logical devices of a replica lie, and how many of them do; the product of all is D. */
+typedef struct dist_mesh_axis {
+  const char *name;
+  int32_t size;
+} dist_mesh_axis;
+
 typedef struct dist_strategy_options {
   uint32_t struct_size;
   int32_t kind;             /* DIST_STRATEGY_... */
@@ -377,9 +385,19 @@ typedef struct dist_strategy_options {
   dist_cross_device *cross_device;                 /* who reduces values from outside; NULL: DEFAULT */
   const dist_strategy_functions *functions;        /* of the host's own; copied; kind is then 0 */
   void *functions_user_data;                       /* used until the strategy has ended */
+  /* MESH: which devices are whose, and so how many replicas and logical devices there are; kept */
+  const dist_device_assignment *device_assignment;
+  const dist_mesh_axis *axes; /* MESH: of a replica's logical devices, the last running fastest; copied */
+  size_t num_axes;            /* 0: the default, see dist_device_axis() */
+  int32_t
+      use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
+  int32_t reserved2;         /* 0 */
 } dist_strategy_options;
-#define DIST_STRATEGY_OPTIONS_INIT \
-  { sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define DIST_STRATEGY_OPTIONS_INIT                                                                           \
+  {                                                                                                          \
+    sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0                                                                                                    \
+  }
 
 /**
  * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
@@ -1551,7 +1569,7 @@ DIST_API const char *dist_value_key(const dist_value *value, size_t index);
 DIST_API dist_value *dist_value_get(const dist_value *value, const char *key);
 
 /**
- * The tensor that a value is; of a variable, replica 0's copy.
+ * The tensor that a value is; of a variable, replica 0's copy; of a sharded tensor, the whole.
  *
  * Shape    The view's shape and strides are borrowed from the value.
  * Order    –
@@ -3836,6 +3854,241 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
                                                          int32_t logical_device, int64_t *out_tile,
                                                          int64_t *out_begin, int64_t *out_size,
                                                          int64_t *out_elements);
+
+/* ---- Replicas of logical devices ---- */
+/*
+ * A strategy with DIST_STRATEGY_MESH (TensorFlow: TPUStrategy) has R replicas of D logical devices each: as many as its
+ * device assignment says, else D is 1. It treats values, variables, input and reductions as the mirrored strategy does.
+ * A replica's function runs on logical device 0; there it divides tensors over its devices, and runs functions on all
+ * of them, which meet in collectives of their own:
+ *
+ *     dist_split_to_logical_devices(replica, image, parts, 4, NULL, &split);    a tensor, and who has which part of it
+ *     dist_run_on_devices(replica, fn, NULL, args, NULL, NULL, &result);        fn(device d, shard d), on every device
+ *
+ * A logical device's handle is a dist_replica * as well: dist_replica_id() is the logical device, and all of section 6
+ * save dist_merge_call(), dist_parallel_for() and works are as among replicas, among the replica's devices. Reports call the
+ * members logical devices; dist_error_info.logical_device is the culprit. What concerns whole replicas (merge calls,
+ * assignments, metrics) is refused there; a device may read variables: its replica's copy.
+ */
+
+/**
+ * How many logical devices each replica has: D. 1 for strategies of other kinds; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_strategy_num_logical_devices(const dist_strategy *strategy);
+
+/**
+ * The device assignment that the strategy was made with; NULL where there is none, or for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the strategy is.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dist_strategy *strategy);
+
+typedef struct dist_split_options {
+  uint32_t struct_size;
+  int32_t
+      uneven; /* 1: sizes that do not divide are split as evenly as possible, as dist_partition_shard() says */
+} dist_split_options;
+#define DIST_SPLIT_OPTIONS_INIT \
+  { sizeof(dist_split_options), 0 }
+
+/** As dist_strategy_options_init(), of dist_split_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_split_options_init(dist_split_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Splits a tensor over the replica's logical devices (TensorFlow: experimental_split_to_logical_devices): logical device d
+ * has the tile that dist_partition_shard() says. The result is a DIST_VALUE_SHARDED: it still reads as the whole
+ * tensor, wherever a tensor does; its items, and dist_value_shard(), are the shards. Nothing is copied.
+ *
+ * Shape    value: a tensor of rank n, a sharded one (which is split anew), a variable (the replica's copy), or a nest of
+ *          them: each leaf is split. Nothings stay. Each of its sizes is divisible by its number of parts, unless
+ *          options->uneven; the product of the parts is D.
+ * Context  Replica.
+ * Blocks   Never.
+ * Owns     The result keeps the tensor's memory. *out_value is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT     as dist_partition_check(), in its order; NULL; a leaf that is no tensor.
+ *          FAILED_PRECONDITION  not a DIST_STRATEGY_MESH; outside the replica's function; on a logical device.
+ *          RESOURCE_EXHAUSTED   no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_split_to_logical_devices(dist_replica *replica, dist_value *value,
+                                                                  const int64_t *partition_dimensions,
+                                                                  size_t n, const dist_split_options *options,
+                                                                  dist_value **out_value);
+
+/**
+ * Gives a tensor to one logical device (TensorFlow: experimental_assign_to_logical_device); the others have nothing.
+ *
+ * Shape    value: as dist_split_to_logical_devices(), of any rank. 0 <= logical_device < D.
+ * Context  Replica.
+ * Blocks   Never.
+ * Owns     As dist_split_to_logical_devices().
+ * Errors   As dist_split_to_logical_devices(); INVALID_ARGUMENT also where the strategy's use_spmd_partitioning is 1.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *replica, dist_value *value,
+                                                                  int32_t logical_device,
+                                                                  dist_value **out_value);
+
+/**
+ * Gives a tensor to each logical device (TensorFlow: experimental_replicate_to_logical_devices): all see the same memory.
+ *
+ * Shape    value: as dist_split_to_logical_devices(), of any rank.
+ * Context  Replica.
+ * Blocks   Never.
+ * Owns     As dist_split_to_logical_devices().
+ * Errors   As dist_split_to_logical_devices().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replicate_to_logical_devices(dist_replica *replica,
+                                                                      dist_value *value,
+                                                                      dist_value **out_value);
+
+/**
+ * How a DIST_VALUE_SHARDED is divided. `uneven` is 1 where the shards' sizes are not what an even split gives: then
+ * dist_value_shard() knows them.
+ *
+ * Shape    out_partition->shape and ->dimensions are borrowed from the value.
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the value is.
+ * Errors   INVALID_ARGUMENT  NULL, no sharded tensor, or struct_size is too small.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_partition(const dist_value *value,
+                                                         dist_partition *out_partition);
+
+/**
+ * What a logical device has of a DIST_VALUE_SHARDED: a view into the whole, and where in it that begins.
+ *
+ * Shape    out_begin: [ndim]; it may be NULL. The view's shape and strides are borrowed from the value.
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Borrowed: valid while the value is.
+ * Errors   INVALID_ARGUMENT  NULL, no sharded tensor, no such logical device.
+ *          NOT_FOUND         the tensor is assigned to another logical device.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_shard(const dist_value *value, int32_t logical_device,
+                                                     int64_t *out_begin, dist_tensor *out_tensor);
+
+typedef struct dist_devices_options {
+  uint32_t struct_size;
+  int32_t reserved;   /* 0 */
+  int64_t timeout_ns; /* of the whole run on devices; 0: none */
+  /* how results belong together: none, one for all leaves, or one for each in the order of the nest (dictionaries by
+   * key); NULL: as fits. Their shape is not read. */
+  const dist_partition *const *results;
+  size_t num_results;
+} dist_devices_options;
+#define DIST_DEVICES_OPTIONS_INIT \
+  { sizeof(dist_devices_options), 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_devices_options. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Calls a function on every logical device of the replica and waits for all of them.
+ *
+ *     for d in 0 .. D-1, at the same time:   result[d] = fn(device[d], shard(args, d), shard(kwargs, d))
+ *     *out_result = join(result[0], ..., result[D-1])
+ *
+ * Wherever `args` has a sharded tensor, at any depth, device d finds its shard, or nothing (DIST_VALUE_NONE) of a tensor
+ * that is assigned to another; all else it finds as it is. Results of the same structure are joined leaf by leaf:
+ *
+ *     all gave the same dist_value, or nothing    that
+ *     options->results says how                   a tensor divided so; REPLICATE: they have equal bits;
+ *                                                 ASSIGN: that device's, whatever the others gave
+ *     one gave a tensor, the others nothing       assigned to that device
+ *     tensors that tile as the first split in     split so; the sizes of tiles may be others than those of the
+ *       args (then in kwargs) does                arguments, as long as tiles in line have equal ones
+ *     tensors with equal bits                     replicated
+ *
+ * With one logical device its result is as it is. Tiles are copied into a new whole, on this replica's cores; the
+ * result is a DIST_VALUE_SHARDED of views of it.
+ * If a device fails, the others' pending and later collectives return ABORTED at once with its report; the result is the
+ * status of the lowest device whose failure was its own. That is no failure of the replica unless its function returns
+ * it. A failure of another replica, the end of the run's deadline, and dist_strategy_cancel() end it too.
+ *
+ * Order    As dist_all_reduce(), by logical device: the same bits in every run.
+ * Context  Replica; not on a logical device.
+ * Blocks   Until every device's function has returned, or options->timeout_ns is over; then as dist_run_values().
+ * Owns     As dist_run_values().
+ * Errors   INVALID_ARGUMENT     NULL replica or fn; args is no list or tuple, kwargs no dictionary; options->results;
+ *                               results that differ in structure, or do not belong together.
+ *          FAILED_PRECONDITION  not a DIST_STRATEGY_MESH; outside the replica's function; on a logical device; devices
+ *                               are still inside after an earlier deadline.
+ *          DEADLINE_EXCEEDED    options->timeout_ns is over.
+ *          CANCELLED            dist_strategy_cancel().
+ *          any                  what the first failing device returned.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_run_on_devices(dist_replica *replica, dist_values_fn fn,
+                                                        void *user_data, dist_value *args, dist_value *kwargs,
+                                                        const dist_devices_options *options,
+                                                        dist_value **out_result);
+
+/**
+ * The replica that a logical device is part of; -1 for the handle of a replica itself, or NULL.
+ *
+ * Context  Replica; a logical device.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_device_replica(const dist_replica *device);
+
+/**
+ * Where in the topology's mesh a logical device is.
+ *
+ * Shape    out_coordinates: [4]
+ * Context  Replica; a logical device.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT     NULL.
+ *          FAILED_PRECONDITION  a replica's handle; the strategy has no device assignment.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_device_coordinates(dist_replica *device, int32_t *out_coordinates);
+
+/**
+ * Where along a named axis of its replica's devices a logical device is: dist_strategy_options.axes, whose last runs
+ * fastest. Without them the axes are "x", "y", "z" and "core", where replicas are blocks of the mesh in which the core
+ * runs fastest (DIST_DEVICE_ORDER_MESH); else one axis, "device".
+ *
+ * Context  Replica; a logical device.
+ * Blocks   Never.
+ * Owns     Nothing. out_size may be NULL.
+ * Errors   INVALID_ARGUMENT     NULL; no such axis, and the message has those that there are.
+ *          FAILED_PRECONDITION  a replica's handle.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_device_axis(dist_replica *device, const char *name,
+                                                     int32_t *out_index, int32_t *out_size);
+
+/**
+ * The group of the logical devices that differ from this one in their place along an axis alone, for
+ * dist_collective_options.group. The place along the axis is the rank in it.
+ *
+ * Context  Replica; a logical device.
+ * Blocks   Never.
+ * Owns     The strategy's: not to be destroyed.
+ * Errors   As dist_device_axis().
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_device_axis_group(dist_replica *device, const char *name,
+                                                           const dist_group **out_group);
 
 #ifdef __cplusplus
 }

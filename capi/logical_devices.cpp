@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist.h, section 15: replicas of logical devices.
+#include <algorithm>
+#include <cstdio>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "capi/guard.hpp"
+#include "capi/options.hpp"
+#include "capi/partition.hpp"
+#include "capi/topology.hpp"
+#include "core/run/device_run.hpp"
+#include "core/run/device_team.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+namespace {
+
+dist_status call_device(const ValuesFunction& self, Replica& device, Value* args, Value* kwargs,
+                        Value** out_result) {
+  const auto function = reinterpret_cast<dist_values_fn>(self.host_function);
+  dist_value* result = nullptr;
+  const dist_status status = function(wrap(&device), wrap(args), wrap(kwargs), &result, self.user_data);
+  *out_result = capi::unwrap(result);
+  return status;
+}
+
+// The replica's way of dividing, but for what kind of division it is.
+Status partition_of(dist_replica* replica, const char* call, Partition* out) noexcept {
+  DeviceTeam* team = nullptr;
+  DIST_TRY(find_team(capi::unwrap(replica), call, &team));
+  out->num_logical_devices = team->num_devices();
+  out->spmd = static_cast<const Strategy*>(team->pool().owner())->spmd();
+  return kOk;
+}
+
+// `describe` completes the partition.
+template <class Describe>
+dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** out_value, const char* call,
+                         Describe&& describe) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, call, "replica"));
+    DIST_TRY(require(value, call, "value"));
+    DIST_TRY(require(out_value, call, "out_value"));
+    Partition how;
+    DIST_TRY(partition_of(replica, call, &how));
+    DIST_TRY(describe(how));
+    Replica& self = capi::unwrap(replica);
+    ValueRef divided;
+    DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.id(), how, &divided));
+    *out_value = wrap(divided.take());
+    return kOk;
+  });
+}
+
+// Tensors of any shape may come, so that only the number of parts can be checked before.
+Status read_result(const dist_partition* given, int32_t num_devices, Partition* out) {
+  DIST_TRY(read_partition(given, "dist_run_on_devices", out));
+  static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                      -1, -1, -1, -1, -1, -1, -1, -1};
+  if (out->dimensions.size() > DIST_MAX_NDIM) {
+    return invalid_argument("results: a partition of %zu dimensions; at most %d", out->dimensions.size(),
+                            DIST_MAX_NDIM);
+  }
+  out->shape = {kUnknown, out->dimensions.size()};
+  out->num_logical_devices = num_devices;
+  return out->check();
+}
+
+class Results {
+ public:
+  explicit Results(Memory& memory) : partitions_(&memory), pointers_(&memory) {}
+
+  Status read(const dist_devices_options& options, int32_t num_devices) {
+    if (options.num_results != 0)
+      DIST_TRY(require(options.results, "dist_run_on_devices", "options->results"));
+    partitions_.resize(options.num_results);
+    for (std::size_t i = 0; i < options.num_results; ++i) {
+      if (options.results[i] != nullptr)
+        DIST_TRY(read_result(options.results[i], num_devices, &partitions_[i]));
+      pointers_.push_back(options.results[i] == nullptr ? nullptr : &partitions_[i]);
+    }
+    return kOk;
+  }
+  std::span<const Partition* const> get() const noexcept { return pointers_; }
+
+ private:
+  std::pmr::vector<Partition> partitions_;
+  std::pmr::vector<const Partition*> pointers_;
+};
+
+Status require_sharded(const dist_value* value, const char* call) noexcept {
+  DIST_TRY(require(value, call, "value"));
+  if (capi::unwrap(value)->sharding() != nullptr) return kOk;
+  char is[256];
+  Value::describe(capi::unwrap(value), is, sizeof is);
+  return invalid_argument("%s(): value is %s, no sharded tensor", call, is);
+}
+
+// Whether some shard is not what an even split gives.
+bool is_uneven(const Value& value, Partition partition) noexcept {
+  for (int32_t d = 0; d < partition.num_logical_devices && partition.kind == DIST_PARTITION_SPLIT; ++d) {
+    int64_t begin[DIST_MAX_NDIM];
+    int64_t size[DIST_MAX_NDIM];
+    const dist_tensor shard = value.shard(d).tensor();
+    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
+      if (partition.shape[i] % partition.dimensions[i] != 0) return true;
+    }
+    if (!partition.shard(d, {nullptr, begin, size, nullptr}).ok()) return true;
+    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
+      if (shard.shape[i] != size[i]) return true;
+    }
+  }
+  return false;
+}
+
+// The axis of this name in the device's replica.
+Status find_axis(dist_replica* device, const char* name, const char* call, DeviceTeam** out_team,
+                 std::size_t* out_axis) noexcept {
+  DIST_TRY(require(device, call, "device"));
+  DIST_TRY(require(name, call, "name"));
+  DIST_TRY(find_own_team(capi::unwrap(device), call, out_team));
+  const DeviceMesh& mesh = (*out_team)->mesh();
+  *out_axis = mesh.find(name);
+  if (*out_axis < mesh.num_axes()) return kOk;
+  char names[256] = "";
+  std::size_t used = 0;
+  for (const auto& each : mesh.names) {
+    const int more =
+        std::snprintf(names + used, sizeof names - used, "%s\"%s\"", used == 0 ? "" : ", ", each.c_str());
+    used = std::min(sizeof names - 1, used + static_cast<std::size_t>(std::max(0, more)));
+  }
+  return invalid_argument("%s(): there is no axis \"%.50s\"; there are %s", call, name, names);
+}
+
+}  // namespace
+
+int32_t dist_strategy_num_logical_devices(const dist_strategy* strategy) {
+  return strategy == nullptr ? 0 : capi::unwrap(strategy).mesh().num_devices;
+}
+
+const dist_device_assignment* dist_strategy_device_assignment(const dist_strategy* strategy) {
+  return strategy == nullptr ? nullptr : wrap(capi::unwrap(strategy).assignment());
+}
+
+void dist_split_options_init(dist_split_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_split_to_logical_devices(dist_replica* replica, dist_value* value,
+                                          const int64_t* partition_dimensions, size_t n,
+                                          const dist_split_options* options, dist_value** out_value) {
+  constexpr const char* kCall = "dist_split_to_logical_devices";
+  return divide_value(replica, value, out_value, kCall, [&](Partition& how) -> Status {
+    dist_split_options given;
+    DIST_TRY(read_options(options, &given, "dist_split_options"));
+    if (given.uneven != 0 && given.uneven != 1)
+      return invalid_argument("dist_split_options.uneven is %d; it is 0 or 1", given.uneven);
+    if (n != 0) DIST_TRY(require(partition_dimensions, kCall, "partition_dimensions"));
+    how.kind = DIST_PARTITION_SPLIT;
+    how.dimensions = {partition_dimensions, n};
+    how.uneven = given.uneven == 1;
+    return kOk;
+  });
+}
+
+dist_status dist_assign_to_logical_device(dist_replica* replica, dist_value* value, int32_t logical_device,
+                                          dist_value** out_value) {
+  return divide_value(replica, value, out_value, "dist_assign_to_logical_device",
+                      [&](Partition& how) -> Status {
+                        how.kind = DIST_PARTITION_ASSIGN;
+                        how.logical_device = logical_device;
+                        return kOk;
+                      });
+}
+
+dist_status dist_replicate_to_logical_devices(dist_replica* replica, dist_value* value,
+                                              dist_value** out_value) {
+  return divide_value(replica, value, out_value, "dist_replicate_to_logical_devices",
+                      [&](Partition& how) -> Status {
+                        how.kind = DIST_PARTITION_REPLICATE;
+                        return kOk;
+                      });
+}
+
+dist_status dist_value_partition(const dist_value* value, dist_partition* out_partition) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_partition, "dist_value_partition", "out_partition"));
+    DIST_TRY(require_sharded(value, "dist_value_partition"));
+    const Value& self = *capi::unwrap(value);
+    const Sharding& sharding = *self.sharding();
+    const auto ndim = static_cast<std::size_t>(sharding.ndim);
+    const std::size_t split = sharding.kind == DIST_PARTITION_SPLIT ? ndim : 0;
+    dist_partition all = DIST_PARTITION_INIT;
+    all.kind = sharding.kind;
+    all.shape = self.tensor().shape;
+    all.ndim = ndim;
+    all.dimensions = split != 0 ? sharding.dimensions : nullptr;
+    all.num_dimensions = split;
+    all.num_logical_devices = sharding.num_devices;
+    all.logical_device = sharding.device;
+    Partition partition;
+    partition.kind = sharding.kind;
+    partition.shape = {all.shape, ndim};
+    partition.dimensions = {all.dimensions, split};
+    partition.num_logical_devices = sharding.num_devices;
+    partition.uneven = true;
+    all.uneven = is_uneven(self, partition) ? 1 : 0;
+    return write_struct(all, out_partition, "dist_partition");
+  });
+}
+
+dist_status dist_value_shard(const dist_value* value, int32_t logical_device, int64_t* out_begin,
+                             dist_tensor* out_tensor) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_tensor, "dist_value_shard", "out_tensor"));
+    DIST_TRY(require_sharded(value, "dist_value_shard"));
+    const Value& self = *capi::unwrap(value);
+    const Sharding& sharding = *self.sharding();
+    if (logical_device < 0 || logical_device >= sharding.num_devices) {
+      return invalid_argument("dist_value_shard(): there is no logical device %d: a replica has %d",
+                              logical_device, sharding.num_devices);
+    }
+    if (self.shard(logical_device).is_none()) {
+      return fail(
+          DIST_NOT_FOUND,
+          "dist_value_shard(): the tensor is assigned to logical device %d; device %d has nothing of it",
+          sharding.device, logical_device);
+    }
+    if (out_begin != nullptr) std::copy_n(self.shard_begin(logical_device), sharding.ndim, out_begin);
+    *out_tensor = self.shard(logical_device).tensor();
+    return kOk;
+  });
+}
+
+void dist_devices_options_init(dist_devices_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* user_data, dist_value* args,
+                                dist_value* kwargs, const dist_devices_options* options,
+                                dist_value** out_result) {
+  constexpr const char* kCall = "dist_run_on_devices";
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, kCall, "replica"));
+    if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
+    Replica& self = capi::unwrap(replica);
+    DeviceTeam* team = nullptr;
+    DIST_TRY(find_team(self, kCall, &team));
+    dist_devices_options given;
+    DIST_TRY(read_options(options, &given, "dist_devices_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_devices_options"));
+    if (given.timeout_ns < 0)
+      return invalid_argument("dist_devices_options.timeout_ns is negative; 0 means none");
+    Results results(self.pool().memory());
+    DIST_TRY(results.read(given, team->num_devices()));
+    const ValuesFunction function{call_device, reinterpret_cast<void (*)()>(fn), user_data};
+    ValueRef result;
+    DIST_TRY(run_on_devices(self, function, capi::unwrap(args), capi::unwrap(kwargs), given.timeout_ns,
+                            {results.get(), nullptr}, &result));
+    if (out_result != nullptr) *out_result = wrap(result.take());
+    return kOk;
+  });
+}
+
+int32_t dist_device_replica(const dist_replica* device) {
+  return device != nullptr && capi::unwrap(device).is_device() ? capi::unwrap(device).copy() : -1;
+}
+
+dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinates) {
+  constexpr const char* kCall = "dist_device_coordinates";
+  return guard([&]() -> Status {
+    DIST_TRY(require(device, kCall, "device"));
+    DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
+    DeviceTeam* team = nullptr;
+    DIST_TRY(find_own_team(capi::unwrap(device), kCall, &team));
+    const DeviceAssignment* const assignment = static_cast<Strategy*>(team->pool().owner())->assignment();
+    if (assignment == nullptr) {
+      return failed_precondition(
+          "%s(): the strategy was made without a device_assignment, so that nothing is known of places",
+          kCall);
+    }
+    const int32_t* at = nullptr;
+    DIST_TRY(assignment->coordinates(team->replica(), capi::unwrap(device).id(), &at));
+    std::copy_n(at, kMeshRank, out_coordinates);
+    return kOk;
+  });
+}
+
+dist_status dist_device_axis(dist_replica* device, const char* name, int32_t* out_index, int32_t* out_size) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_index, "dist_device_axis", "out_index"));
+    DeviceTeam* team = nullptr;
+    std::size_t axis = 0;
+    DIST_TRY(find_axis(device, name, "dist_device_axis", &team, &axis));
+    *out_index = team->mesh().index(axis, capi::unwrap(device).id());
+    if (out_size != nullptr) *out_size = team->mesh().sizes[axis];
+    return kOk;
+  });
+}
+
+dist_status dist_device_axis_group(dist_replica* device, const char* name, const dist_group** out_group) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_group, "dist_device_axis_group", "out_group"));
+    DeviceTeam* team = nullptr;
+    std::size_t axis = 0;
+    DIST_TRY(find_axis(device, name, "dist_device_axis_group", &team, &axis));
+    *out_group = wrap(&team->along(axis, capi::unwrap(device).id()));
+    return kOk;
+  });
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function on the logical devices of a replica: each gets its shards of the arguments, and what they give
+// is put together again.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/run/replica.hpp"
+#include "core/run/run_values.hpp"
+#include "core/run/shards.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// The logical devices of a replica that has some; `call` is the function's name in messages.
+Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept;
+// The team that a logical device is of, and the same for a replica that is none.
+Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept;
+
+// On the replica's own thread, inside its function.
+Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
+                      int64_t timeout_ns, Joining joining, ValueRef* out);
+
+}  // namespace dist

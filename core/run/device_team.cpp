@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/device_team.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace dist {
+
+std::size_t DeviceMesh::find(const char* name) const noexcept {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+int32_t DeviceMesh::step(std::size_t axis) const noexcept {
+  int32_t step = 1;
+  for (std::size_t i = axis + 1; i < sizes.size(); ++i) step *= sizes[i];
+  return step;
+}
+
+DeviceTeam::DeviceTeam(Memory& memory, const DeviceMesh& mesh, int replica)
+    : memory_(memory), mesh_(mesh), replica_(replica), along_(&memory) {}
+
+DeviceTeam::~DeviceTeam() {
+  if (devices_ == nullptr) return;
+  for (std::size_t i = 0; i < along_.size(); ++i) {
+    // A group stands at each of its members, in ascending order: it ends with the last.
+    if (std::find(along_.begin() + static_cast<std::ptrdiff_t>(i) + 1, along_.end(), along_[i]) ==
+        along_.end()) {
+      pool().groups().destroy(along_[i]);
+    }
+  }
+  InnerPool::destroy(devices_);
+}
+
+Status DeviceTeam::create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, int replica,
+                          DeviceTeam** out) {
+  void* const place = memory.allocate(sizeof(DeviceTeam), alignof(DeviceTeam));
+  auto* const team = new (place) DeviceTeam(memory, mesh, replica);
+  Status made;
+  try {
+    made = pool.beneath(replica, *team, &team->devices_);
+    if (made.ok()) made = team->make_groups();
+  } catch (...) {
+    destroy(team);
+    throw;
+  }
+  if (!made.ok()) {
+    destroy(team);
+    return made;
+  }
+  *out = team;
+  return kOk;
+}
+
+void DeviceTeam::destroy(DeviceTeam* team) noexcept {
+  if (team == nullptr) return;
+  Memory& memory = team->memory_;
+  team->~DeviceTeam();
+  memory.free(team, sizeof(DeviceTeam), alignof(DeviceTeam));
+}
+
+Status DeviceTeam::make_groups() {
+  const auto n = static_cast<std::size_t>(mesh_.num_devices);
+  along_.reserve(mesh_.num_axes() * n);
+  std::pmr::vector<int32_t> ids(&memory_);
+  for (std::size_t axis = 0; axis < mesh_.num_axes(); ++axis) {
+    const int32_t step = mesh_.step(axis);
+    for (int32_t device = 0; device < mesh_.num_devices; ++device) {
+      const int32_t index = mesh_.index(axis, device);
+      if (index != 0) {
+        along_.push_back(along_[axis * n + static_cast<std::size_t>(device - index * step)]);
+        continue;
+      }
+      ids.clear();
+      for (int32_t i = 0; i < mesh_.sizes[axis]; ++i) ids.push_back(device + i * step);
+      Subgroup* group = nullptr;
+      DIST_TRY(pool().create_group(ids.data(), static_cast<int>(ids.size()), &group));
+      along_.push_back(group);
+    }
+  }
+  return kOk;
+}
+
+Subgroup& DeviceTeam::along(std::size_t axis, int32_t device) noexcept {
+  return *along_[axis * static_cast<std::size_t>(mesh_.num_devices) + static_cast<std::size_t>(device)];
+}
+
+Status DeviceTeam::run(const Body& body, int64_t timeout_ns) {
+  struct Running {
+    explicit Running(DeviceTeam& team) noexcept : team_(team) {}
+    ~Running() {
+      const std::lock_guard lock(team_.mutex_);
+      team_.running_ = false;
+    }
+    DeviceTeam& team_;
+  };
+  const Running running(*this);
+  return pool().run(body, timeout_ns);
+}
+
+void DeviceTeam::begin_run() noexcept {
+  const std::lock_guard lock(mutex_);
+  end_ = End::kNone;
+}
+
+void DeviceTeam::groups_have_begun() noexcept {
+  const std::lock_guard lock(mutex_);
+  running_ = true;
+  end_devices();
+}
+
+void DeviceTeam::condemn(const ErrorRecord& why) noexcept { end_with(End::kCondemned, &why); }
+void DeviceTeam::cancel() noexcept { end_with(End::kCancelled, nullptr); }
+
+// The first reason counts.
+void DeviceTeam::end_with(End end, const ErrorRecord* why) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (end_ != End::kNone) return;
+  end_ = end;
+  if (why != nullptr) why_ = *why;
+  // Not between two runs: groups are being made clean then.
+  if (running_) end_devices();
+}
+
+void DeviceTeam::end_devices() noexcept {
+  if (end_ == End::kCondemned) pool().condemn(why_);
+  if (end_ == End::kCancelled) pool().cancel();
+}
+
+}  // namespace dist

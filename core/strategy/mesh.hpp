@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the mesh strategy is made from: which devices are whose, and what the axes of a replica's are called.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/run/device_team.hpp"
+#include "core/topology/device_assignment.hpp"
+
+namespace dist {
+
+struct MeshAxis {
+  const char* name;
+  int32_t size;
+};
+
+struct MeshOptions {
+  DeviceAssignment* assignment = nullptr;  // NULL: replicas of one logical device each
+  std::span<const MeshAxis> axes;  // of a replica's devices, the last one running fastest; none: its own
+  bool spmd = false;               // one program runs on all devices of a replica: no tensor is assigned
+
+  bool given() const noexcept { return assignment != nullptr || !axes.empty() || spmd; }
+};
+
+// OK where a strategy can be made of it: every logical device is a device of the topology, and no two are the
+// same one. Throws std::bad_alloc.
+Status check_mesh(const MeshOptions& options);
+
+// The axes: as given; else those of the mesh (x, y, z, core), where each replica is a block of it with the
+// last running fastest; else one axis, "device".
+DeviceMesh make_mesh(const MeshOptions& options, Memory& memory);
+
+}  // namespace dist
