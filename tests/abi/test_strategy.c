@@ -10,8 +10,8 @@ static dist_status create(dist_strategy_options options, dist_strategy **out) {
 
 static void every_kind(void **state) {
   (void)state;
-  for (int32_t kind = DIST_STRATEGY_MIRRORED; kind <= DIST_STRATEGY_CENTRAL_STORAGE; kind++) {
-    const int many = kind == DIST_STRATEGY_MIRRORED || kind == DIST_STRATEGY_CENTRAL_STORAGE;
+  for (int32_t kind = DIST_STRATEGY_MIRRORED; kind <= DIST_STRATEGY_MESH; kind++) {
+    const int many = kind != DIST_STRATEGY_ONE_DEVICE && kind != DIST_STRATEGY_DEFAULT;
     dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
     options.kind = kind;
     options.num_replicas = many ? 3 : 0;
@@ -59,7 +59,7 @@ static void options_out_of_range(void **state) {
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   options.num_replicas = 2;
   assert_fails(create(options, &strategy), DIST_INVALID_ARGUMENT, "one replica");
-  static const int32_t wrong[] = {-1, 4, INT32_MAX};
+  static const int32_t wrong[] = {-1, 5, INT32_MAX};
   for (size_t i = 0; i < COUNT_OF(wrong); i++) {
     options = init;
     options.kind = wrong[i];

@@ -77,5 +77,28 @@ class TrainingLoop(unittest.TestCase):
         self.assertIn("training_loop: ", done.stderr)
 
 
+class TpuRun(unittest.TestCase):
+    """Every CPU that this process may use is a replica, and doubles their number."""
+
+    def test_every_replica_doubles_their_number(self):
+        replicas = len(os.sched_getaffinity(0))
+        self.assertEqual(
+            output_of(), "".join(f"replica {r}: {2 * replicas}\n" for r in range(replicas))
+        )
+
+
+class TpuSplit(unittest.TestCase):
+    """The documented split: [1, 2, 4, 1] of a [4, 4, 8, 3] batch over eight logical devices, row-major."""
+
+    def test_every_device_has_its_tile(self):
+        expected = [
+            f"logical device {4 * i + j}: rows {2 * i}-{2 * i + 1}, columns {2 * j}-{2 * j + 1}, "
+            f"first pixel {1000 - (2 * i * 8 + 2 * j) * 3}"
+            for i in range(2)
+            for j in range(4)
+        ]
+        self.assertEqual(output_of(), "\n".join([*expected, "all 384 pixels: 0 wrong\n"]))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
