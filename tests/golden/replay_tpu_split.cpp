@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "tpu_split": tensors that are split over, assigned to, or replicated on the logical devices of a
-// replica.
+// replica. Where the shape is known it is done to a tensor on a replica made of them, and the shards are what
+// that gives; the arithmetic alone must say the same.
 #include <algorithm>
+#include <numeric>
 
 #include "programs.hpp"
 
@@ -53,21 +55,84 @@ Sizes whole(const std::vector<Shard>& shards) {
   return shape;
 }
 
-// The shard's elements of a tensor that counts its own, row-major.
-Json data_of(Replay& replay, const Sizes& shape, const Shard& shard) {
+// The elements of a logical device's shard, row-major; the shard must be where the arithmetic says.
+Json data_of(Replay& replay, const dist_value* divided, int32_t device, const Shard& expected) {
+  Sizes begin(expected.begin.size());
+  dist_tensor shard;
+  check(dist_value_shard(divided, device, begin.data(), &shard));
+  if (begin != expected.begin || !std::equal(expected.size.begin(), expected.size.end(), shard.shape))
+    raise(DIST_INTERNAL, "a shard is not where dist_partition_shard() says");
   std::vector<Json> data;
-  for (int64_t k = 0; k < shard.elements; ++k) {
+  for (int64_t k = 0; k < expected.elements; ++k) {
     int64_t rest = k;
     int64_t place = 0;
     int64_t step = 1;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-      place += (shard.begin[i] + rest % shard.size[i]) * step;
-      rest /= shard.size[i];
-      step *= shape[i];
+    for (int32_t i = shard.ndim; i-- > 0;) {
+      place += rest % shard.shape[i] * (shard.strides != nullptr ? shard.strides[i] : step);
+      rest /= shard.shape[i];
+      step *= shard.shape[i];
     }
-    data.push_back(replay.json(place));
+    data.push_back(replay.json(static_cast<const int64_t*>(shard.data)[place]));
   }
   return replay.array(std::move(data));
+}
+
+bool is_known(const Sizes& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](int64_t size) { return size >= 0; });
+}
+
+using Topology = Handle<dist_topology, dist_topology_destroy>;
+using Assignment = Handle<dist_device_assignment, dist_device_assignment_destroy>;
+
+// A strategy of one replica of so many logical devices.
+Strategy strategy_of(const dist_partition& partition) {
+  const int32_t n = partition.num_logical_devices;
+  const int32_t mesh[] = {1, n, 1, 1};
+  std::vector<int32_t> coordinates(static_cast<std::size_t>(n) * 4);
+  for (int32_t d = 0; d < n; ++d) coordinates[static_cast<std::size_t>(d) * 4 + 1] = d;
+  Topology topology;
+  check(dist_topology_create(mesh, 4, coordinates.data(), 1, n, nullptr, topology.out()));
+  Assignment assignment;
+  check(dist_device_assignment_build(topology.get(), mesh, nullptr, 4, 1, DIST_DEVICE_ORDER_MESH,
+                                     assignment.out()));
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MESH;
+  options.device_assignment = assignment.get();
+  options.use_spmd_partitioning = partition.spmd;
+  Strategy strategy;
+  check(dist_strategy_create(&options, strategy.out()));
+  return strategy;
+}
+
+Value divide_inside(dist_replica* replica, const dist_partition& partition, const dist_tensor& tensor) {
+  Value whole;
+  Value divided;
+  check(dist_value_create_tensor(dist_replica_strategy(replica), &tensor, whole.out()));
+  switch (partition.kind) {
+    case DIST_PARTITION_SPLIT:
+      check(dist_split_to_logical_devices(replica, whole.get(), partition.dimensions,
+                                          partition.num_dimensions, nullptr, divided.out()));
+      break;
+    case DIST_PARTITION_ASSIGN:
+      check(dist_assign_to_logical_device(replica, whole.get(), partition.logical_device, divided.out()));
+      break;
+    default: check(dist_replicate_to_logical_devices(replica, whole.get(), divided.out()));
+  }
+  return divided;
+}
+
+// A tensor that counts its elements, divided inside a replica's function.
+Value divide(const dist_partition& partition, const Sizes& shape) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  Sizes numbers(static_cast<std::size_t>(elements) + 1);
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  const dist_tensor tensor{numbers.data(), DIST_I64, static_cast<int32_t>(shape.size()), shape.data(),
+                           nullptr};
+  const Strategy strategy = strategy_of(partition);
+  return run(strategy.get(), [&](dist_replica* replica, dist_value*, dist_value*) {
+    return divide_inside(replica, partition, tensor);
+  });
 }
 
 dist_partition partition_of(Replay& replay, int32_t kind, const Sizes& shape) {
@@ -108,6 +173,8 @@ void split(Replay& replay) {
   dist_partition partition = partition_of(replay, DIST_PARTITION_SPLIT, shape);
   partition.dimensions = dimensions.data();
   partition.num_dimensions = dimensions.size();
+  Value divided;
+  if (is_known(shape)) divided = divide(partition, shape);
   check(dist_partition_check(&partition));
   const std::vector<Shard> shards = shards_of(partition);
   record_sharding(replay, "OTHER", dimensions, devices_by_tile(shards, dimensions));
@@ -120,7 +187,7 @@ void split(Replay& replay) {
     shard.add("tile_index", array_of(replay, shards[d].tile));
     shard.add("begin", array_of(replay, shards[d].begin));
     shard.add("size", array_of(replay, shards[d].size));
-    shard.add("data", data_of(replay, shape, shards[d]));
+    shard.add("data", data_of(replay, divided.get(), static_cast<int32_t>(d), shards[d]));
     all.push_back(shard.take());
   }
   replay.record("shards", replay.array(std::move(all)));
@@ -130,6 +197,7 @@ void assign(Replay& replay) {
   const Sizes shape = sizes_of(replay.input("shape"));
   dist_partition partition = partition_of(replay, DIST_PARTITION_ASSIGN, shape);
   partition.logical_device = replay.input("logical_device_id").GetInt();
+  const Value divided = divide(partition, shape);
   check(dist_partition_check(&partition));
   const std::vector<Shard> shards = shards_of(partition);
   Sizes owners;
@@ -143,6 +211,7 @@ void assign(Replay& replay) {
 void replicate(Replay& replay) {
   const Sizes shape = sizes_of(replay.input("shape"));
   const dist_partition partition = partition_of(replay, DIST_PARTITION_REPLICATE, shape);
+  const Value divided = divide(partition, shape);
   check(dist_partition_check(&partition));
   const std::vector<Shard> shards = shards_of(partition);
   const auto is_whole = [&](const Shard& shard) { return shard.size == shape; };
