@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dist.h, section 6: collectives.
-#include "core/cross_device/collectives.hpp"
+#include "capi/collective.hpp"
 
-#include <optional>
-
-#include "capi/guard.hpp"
 #include "core/cross_device/channel.hpp"
 #include "core/cross_device/plan.hpp"
 #include "core/cross_device/reduce_apply.hpp"
@@ -14,11 +11,8 @@
 using namespace dist;
 using namespace dist::capi;
 
-namespace {
-
-// The members that meet: all replicas, or the group of the options.
-Status make_caller(dist_replica* replica, const dist_collective_options& options, const char* name,
-                   std::optional<Caller>* out) {
+Status dist::capi::make_caller(dist_replica* replica, const dist_collective_options& options,
+                               const char* name, std::optional<Caller>* out) {
   if (options.planned != 0 && options.planned != 1) {
     return invalid_argument("%s(): options->planned is %d; it is 0 or 1", name, options.planned);
   }
@@ -44,6 +38,8 @@ Status make_caller(dist_replica* replica, const dist_collective_options& options
   return kOk;
 }
 
+namespace {
+
 // merge_call: all replicas, and nobody goes on without the others.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept {
   if (options.group != nullptr)
@@ -51,23 +47,6 @@ Status require_plain(const dist_collective_options& options, const char* name) n
   if (options.out_work != nullptr)
     return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
   return kOk;
-}
-
-// Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
-// returns.
-template <class Body>
-dist_status with_caller(dist_replica* replica, const dist_collective_options* options, const char* name,
-                        Body&& body) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(replica, name, "replica"));
-    DIST_TRY(unwrap(replica).check(name));
-    dist_collective_options given;
-    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), given = {});
-    DIST_TRY(read_options(options, &given, "dist_collective_options"));
-    std::optional<Caller> caller;
-    DIST_TRY(make_caller(replica, given, name, &caller));
-    return body(*caller, given);
-  });
 }
 
 // Begins the call, or plans it, instead of waiting for its end.

@@ -104,6 +104,8 @@ const char* collective_name(int32_t collective) noexcept {
     case DIST_COLLECTIVE_SCAN: return "scan";
     case DIST_COLLECTIVE_PERMUTE: return "permute";
     case DIST_COLLECTIVE_REDUCE_APPLY: return "reduce_apply";
+    case DIST_COLLECTIVE_HALO_EXCHANGE: return "halo_exchange";
+    case DIST_COLLECTIVE_RESHARD: return "reshard";
     default: return "no collective";
   }
 }

@@ -26,6 +26,8 @@ enum class Collective : int32_t {
   kScan = DIST_COLLECTIVE_SCAN,
   kPermute = DIST_COLLECTIVE_PERMUTE,
   kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
+  kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
+  kReshard = DIST_COLLECTIVE_RESHARD,
 };
 
 // What one member came for. Plain data: peers read it while they wait.

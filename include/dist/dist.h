@@ -4090,6 +4090,84 @@ DIST_API DIST_NODISCARD dist_status dist_device_axis(dist_replica *device, const
 DIST_API DIST_NODISCARD dist_status dist_device_axis_group(dist_replica *device, const char *name,
                                                            const dist_group **out_group);
 
+/* ---- Between logical devices ---- */
+
+/** How far around its tile of a tensor a member sees. An array may be NULL: zeros. */
+typedef struct dist_halo {
+  uint32_t struct_size;
+  int32_t ndim;
+  const int64_t *parts; /* [ndim]: into how many tiles each dimension is cut; not NULL. Their product is R */
+  const int64_t *low;   /* [ndim]: how many elements before the tile */
+  const int64_t *high;  /* [ndim]: how many elements behind it */
+  const int32_t *edges; /* [ndim]: DIST_EDGE_...: what is beyond the edges of the whole */
+} dist_halo;
+#define DIST_HALO_INIT \
+  { sizeof(dist_halo), 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_halo. Context Any. Blocks never. Since 0.1. */
+DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
+
+/**
+ * A tile of a tensor with what surrounds it, out of the tiles of all members: rank r has the tile whose index is r's place
+ * in a box of the shape `parts`, the last one running fastest, as dist_split_to_logical_devices() deals them.
+ *
+ *     w = the whole tensor; b, s = begin and size of this tile in it
+ *     out[i] = w[b - low + i]   for each dimension, 0 <= i < low + s + high, where beyond w the edge says what w is
+ *
+ * A halo may be wider than the tiles beside it. With DIST_EDGE_NONE `out` ends where w does.
+ *
+ * Shape    in, out: ndim >= 1 dimensions, of one dtype, any strides; out of the sizes above. Tiles in line have equal
+ *          sizes there, else any. out overlaps no member's in.
+ * Order    Bits are copied.
+ * Context  Replica; a logical device. Collective. Of `options` group, tag and timeout_ns count; out_work is NULL.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for parts whose product is not R, a negative width, an unknown
+ *          edge, tiles that do not fit together, or an out of the wrong sizes.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, const dist_tensor *in,
+                                                       const dist_halo *halo, dist_tensor *out,
+                                                       const dist_collective_options *options);
+
+/**
+ * What a member has of a tensor under one partition, out of what all have of it under another: any two kinds.
+ *
+ *     w = the whole tensor, of which in[p] is what dist_partition_shard(from, p) says
+ *     out[r] = what dist_partition_shard(to, r) says
+ *
+ * Where all have everything (REPLICATE) each takes its own. From a replica, dist_split_to_logical_devices() and its like
+ * divide a sharded tensor anew without moving anything.
+ *
+ * Shape    from, to: of one shape, whose sizes are known, over R logical devices. in and out: the shards' shapes, any
+ *          strides; NULL where a member has nothing. out overlaps no member's in.
+ * Order    Bits are copied.
+ * Context  Replica; a logical device. Collective. Of `options` group, tag and timeout_ns count; out_work is NULL.
+ * Blocks   As dist_all_reduce().
+ * Owns     Nothing; buffers are used until return.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also as dist_partition_check(), and for a shard of another shape.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dist_partition *from,
+                                                 const dist_partition *to, const dist_tensor *in,
+                                                 dist_tensor *out, const dist_collective_options *options);
+
+/**
+ * How many bytes dist_reshard() brings to a logical device from others; -1 as device: to all of them together.
+ *
+ * Shape    As dist_reshard().
+ * Order    –
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   INVALID_ARGUMENT  NULL, as dist_partition_check(), no dtype, no such device, partitions that dist_reshard()
+ *                            would refuse, more bytes than 64 bits count.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_reshard_bytes(const dist_partition *from, const dist_partition *to,
+                                                       dist_dtype dtype, int32_t logical_device,
+                                                       int64_t *out_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -105,7 +105,9 @@ enum {
   DIST_COLLECTIVE_ALL_TO_ALL = 11,
   DIST_COLLECTIVE_SCAN = 12,
   DIST_COLLECTIVE_PERMUTE = 13,
-  DIST_COLLECTIVE_REDUCE_APPLY = 14
+  DIST_COLLECTIVE_REDUCE_APPLY = 14,
+  DIST_COLLECTIVE_HALO_EXCHANGE = 15,
+  DIST_COLLECTIVE_RESHARD = 16
 };
 
 /** What the bits of a sum depend on. */
@@ -249,6 +251,15 @@ enum {
   DIST_PARTITION_SPLIT = 0,    /* each a tile of it */
   DIST_PARTITION_ASSIGN = 1,   /* one has it all, the others nothing */
   DIST_PARTITION_REPLICATE = 2 /* each has all of it */
+};
+
+/** What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension. */
+enum {
+  DIST_EDGE_ZERO = 0,    /* zeros */
+  DIST_EDGE_WRAP = 1,    /* from the other end: -1 is n-1 */
+  DIST_EDGE_CLAMP = 2,   /* the last element, again and again: -1 is 0 */
+  DIST_EDGE_REFLECT = 3, /* mirrored at the last element: -1 is 1 */
+  DIST_EDGE_NONE = 4     /* nothing: there the result ends */
 };
 
 /* ---- Limits ---------------------------------------------------------------------------------------- */

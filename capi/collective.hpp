@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives begin with: their options, and the member that calls.
+#pragma once
+
+#include <optional>
+
+#include "capi/guard.hpp"
+#include "core/cross_device/collectives.hpp"
+
+namespace dist::capi {
+
+// The members that meet: all replicas, or the group of the options.
+Status make_caller(dist_replica* replica, const dist_collective_options& options, const char* name,
+                   std::optional<Caller>* out);
+
+// Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
+// returns.
+template <class Body>
+dist_status with_caller(dist_replica* replica, const dist_collective_options* options, const char* name,
+                        Body&& body) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, name, "replica"));
+    DIST_TRY(unwrap(replica).check(name));
+    dist_collective_options given;
+    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), given = {});
+    DIST_TRY(read_options(options, &given, "dist_collective_options"));
+    std::optional<Caller> caller;
+    DIST_TRY(make_caller(replica, given, name, &caller));
+    return body(*caller, given);
+  });
+}
+
+}  // namespace dist::capi

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "core/cross_device/tiles-inl.hpp"
+#include "core/cross_device/tiles.hpp"
+
+namespace dist {
+namespace {
+
+// What a member has of the whole: a box of elements, or nothing.
+struct Box {
+  Box(const Partition& partition, int32_t device) noexcept {
+    // Checked before, so that only a device that there is not could fail.
+    (void)partition.shard(device, {nullptr, begin, size, &elements});
+  }
+  int64_t begin[DIST_MAX_NDIM] = {};
+  int64_t size[DIST_MAX_NDIM] = {};
+  int64_t elements = 0;
+};
+
+// What two boxes have in common; 0 elements: nothing.
+int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64_t* size) noexcept {
+  if (a.elements == 0 || b.elements == 0) return 0;
+  int64_t elements = 1;
+  for (std::size_t i = 0; i < ndim; ++i) {
+    begin[i] = std::max(a.begin[i], b.begin[i]);
+    size[i] = std::max<int64_t>(0, std::min(a.begin[i] + a.size[i], b.begin[i] + b.size[i]) - begin[i]);
+    elements *= size[i];
+  }
+  return elements;
+}
+
+// Whether a member takes from `from`'s shards of rank `p`: what all have it takes from itself.
+bool takes_from(const Partition& from, int me, int p) noexcept {
+  return from.kind != DIST_PARTITION_REPLICATE || p == me;
+}
+
+View part_of(const dist_tensor& tensor, const Box& box, const int64_t* begin, const int64_t* size) noexcept {
+  int64_t made[DIST_MAX_NDIM];
+  const int64_t* const strides = strides_of(tensor, made);
+  View view;
+  int64_t first = 0;
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    view.shape[i] = size[i];
+    view.strides[i] = strides[i];
+    first += (begin[i] - box.begin[i]) * strides[i];
+  }
+  view.data = static_cast<std::byte*>(tensor.data) + first * static_cast<int64_t>(dtype_size(tensor.dtype));
+  return view;
+}
+
+// Copies what the member needs out of each peer's shard.
+void collect(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* const* in,
+             const dist_tensor& out) noexcept {
+  const std::size_t ndim = to.shape.size();
+  const Box wanted(to, caller.me);
+  for (int p = 0; p < caller.group.size(); ++p) {
+    if (!takes_from(from, caller.me, p)) continue;
+    const Box there(from, p);
+    int64_t begin[DIST_MAX_NDIM];
+    int64_t size[DIST_MAX_NDIM];
+    if (meet(wanted, there, ndim, begin, size) == 0) continue;
+    const View source = part_of(*in[p], there, begin, size);
+    const View target = part_of(out, wanted, begin, size);
+    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !caller.group.poisoned(); })) return;
+  }
+}
+
+// A member's tensor is what its partition says; NULL only where that is nothing.
+Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what) noexcept {
+  const Box box(partition, me);
+  if (tensor == nullptr) {
+    if (box.elements == 0) return kOk;
+    return invalid_argument("%s is NULL, but this member has %lld elements of the tensor", what,
+                            static_cast<long long>(box.elements));
+  }
+  TensorSize size;
+  DIST_TRY(check_tensor(*tensor, what, &size));
+  const bool nothing = box.elements == 0 && size.elements == 0;
+  const bool alike = tensor->ndim == static_cast<int32_t>(partition.shape.size()) &&
+                     (nothing || std::equal(box.size, box.size + tensor->ndim, tensor->shape));
+  if (alike) return kOk;
+  char is[160];
+  char wanted[160];
+  describe(*tensor, is, sizeof is);
+  describe({nullptr, tensor->dtype, static_cast<int32_t>(partition.shape.size()), box.size, nullptr}, wanted,
+           sizeof wanted);
+  return invalid_argument("%s is %s; what this member has by the partition is %s", what, is, wanted);
+}
+
+uint64_t mix_partition(uint64_t signature, const Partition& partition) noexcept {
+  signature = mix(signature, static_cast<uint64_t>(partition.kind));
+  signature = mix(signature, static_cast<uint64_t>(partition.logical_device));
+  for (const int64_t size : partition.shape) signature = mix(signature, static_cast<uint64_t>(size));
+  if (partition.kind != DIST_PARTITION_SPLIT) return signature;
+  for (const int64_t parts : partition.dimensions) signature = mix(signature, static_cast<uint64_t>(parts));
+  return signature;
+}
+
+// The dtype of a member that has nothing at all is not known: its peers' lines need not agree with it, so it
+// is looked at when all have come.
+bool same_dtypes(const dist_tensor* const* in, int size, const dist_tensor* out, int* out_rank) noexcept {
+  for (int p = 0; p < size && out != nullptr; ++p) {
+    *out_rank = p;
+    if (in[p] != nullptr && in[p]->dtype != out->dtype) return false;
+  }
+  return true;
+}
+
+bool check_members(const Caller& caller, const dist_tensor* const* in, const dist_tensor* out,
+                   ErrorRecord* why) noexcept {
+  int rank = 0;
+  why->code = DIST_INVALID_ARGUMENT;
+  why->replica = caller.me;
+  if (!same_dtypes(in, caller.group.size(), out, &rank)) {
+    std::snprintf(why->message, sizeof why->message, "out of member %d is %s, in of member %d %s", caller.me,
+                  dtype_name(out->dtype), rank, dtype_name(in[rank]->dtype));
+    return false;
+  }
+  if (out == nullptr || !overlaps_some(caller.group, *out, in, &rank)) return true;
+  std::snprintf(why->message, sizeof why->message, "out of member %d overlaps in of member %d", caller.me,
+                rank);
+  return false;
+}
+
+Status check_and_meet(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+                      const dist_tensor* out) noexcept {
+  DIST_TRY(check_reshard(from, to));
+  if (from.num_logical_devices != caller.group.size()) {
+    return invalid_argument("the partitions are for %d logical devices; %d members meet",
+                            from.num_logical_devices, caller.group.size());
+  }
+  DIST_TRY(check_shard(from, caller.me, in, "in"));
+  DIST_TRY(check_shard(to, caller.me, out, "out"));
+  const std::size_t bytes = out == nullptr ? 0 : elements_of(*out) * dtype_size(out->dtype);
+  return meet_on_tiles(
+      caller, {in, out, bytes},
+      [&](Statement& statement) {
+        statement.collective = Collective::kReshard;
+        statement.signature = mix_partition(mix_partition(2, from), to);
+      },
+      [&](const dist_tensor* const* shards, ErrorRecord* why) {
+        if (!check_members(caller, shards, out, why)) return false;
+        if (bytes != 0) collect(caller, from, to, shards, *out);
+        return true;
+      });
+}
+
+}  // namespace
+
+Status check_reshard(const Partition& from, const Partition& to) noexcept {
+  DIST_TRY(from.check());
+  DIST_TRY(to.check());
+  if (from.num_logical_devices != to.num_logical_devices ||
+      !std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end())) {
+    return invalid_argument(
+        "from and to are partitions of different shapes, or over different numbers of devices");
+  }
+  if (std::find(from.shape.begin(), from.shape.end(), kUnknownSize) == from.shape.end()) return kOk;
+  return invalid_argument("the tensor's shape must be known to be divided anew");
+}
+
+int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept {
+  const Box wanted(to, device);
+  int64_t begin[DIST_MAX_NDIM];
+  int64_t size[DIST_MAX_NDIM];
+  return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
+}
+
+Status reshard(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+               const dist_tensor* out) noexcept {
+  return recorded(caller, Collective::kReshard, [&] { return check_and_meet(caller, from, to, in, out); });
+}
+
+}  // namespace dist
