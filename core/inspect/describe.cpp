@@ -161,7 +161,8 @@ void put_value(TextOut& out, const Value& value, bool inside) {
   const bool braces = inside && (value.distributed() || value.kind() == DIST_VALUE_VARIABLE);
   if (braces) out.Put('{');
   switch (value.kind()) {
-    case DIST_VALUE_TENSOR: put_tensor(out, value.tensor()); break;
+    case DIST_VALUE_TENSOR:
+    case DIST_VALUE_SHARDED: put_tensor(out, value.tensor()); break;
     case DIST_VALUE_VARIABLE: put_variable(out, *value.variable()); break;
     case DIST_VALUE_NONE: out.put("None"); break;
     case DIST_VALUE_TEXT: put_text(out, value.text()); break;

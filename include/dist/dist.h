@@ -3867,7 +3867,8 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
  *
  * A logical device's handle is a dist_replica * as well: dist_replica_id() is the logical device, and all of section 6
  * save dist_merge_call(), dist_parallel_for() and works are as among replicas, among the replica's devices. Reports call the
- * members logical devices; dist_error_info.logical_device is the culprit. What concerns whole replicas (merge calls,
+ * members logical devices; dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas
+ * only. What concerns whole replicas (merge calls,
  * assignments, metrics) is refused there; a device may read variables: its replica's copy.
  */
 
