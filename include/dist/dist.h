@@ -3865,11 +3865,10 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
  *     dist_split_to_logical_devices(replica, image, parts, 4, NULL, &split);    a tensor, and who has which part of it
  *     dist_run_on_devices(replica, fn, NULL, args, NULL, NULL, &result);        fn(device d, shard d), on every device
  *
- * A logical device's handle is a dist_replica * as well: dist_replica_id() is the logical device, and all of section 6
- * save dist_merge_call(), dist_parallel_for() and works are as among replicas, among the replica's devices. Reports call the
- * members logical devices; dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas
- * only. What concerns whole replicas (merge calls,
- * assignments, metrics) is refused there; a device may read variables: its replica's copy.
+ * A logical device's handle is a dist_replica * as well, with dist_replica_id() the logical device: it has dist_parallel_for(),
+ * and the collectives and works of section 6, among its replica's devices. What concerns whole replicas (merge calls,
+ * assignments, metrics) is refused there; it may read variables: its replica's copy. Reports call the members logical devices,
+ * and dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas only.
  */
 
 /**

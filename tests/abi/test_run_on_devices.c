@@ -383,6 +383,85 @@ static void cancelling_ends_devices(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* ---- Past the deadline ---- */
+
+typedef struct lateness {
+  atomic_int inside, released;
+  dist_status first;
+} lateness;
+
+static dist_status stay(dist_replica *device, dist_value *args, dist_value *kwargs, dist_value **out_result,
+                        void *user_data) {
+  (void)args, (void)kwargs, (void)out_result;
+  lateness *late = user_data;
+  if (dist_replica_id(device) != 1) {
+    while (!atomic_load(&late->inside)) sched_yield();
+    return dist_barrier(device, NULL);
+  }
+  atomic_store(&late->inside, 1);
+  while (!atomic_load(&late->released)) sched_yield();
+  return DIST_OK;
+}
+
+static dist_status leave_a_device_behind(dist_replica *replica, void *user_data) {
+  lateness *late = user_data;
+  if (dist_replica_id(replica) != 0) return DIST_OK;
+  dist_devices_options options = DIST_DEVICES_OPTIONS_INIT;
+  options.timeout_ns = 1000000;
+  late->first = dist_run_on_devices(replica, stay, late, NULL, NULL, &options, NULL);
+  EXPECT_FAILS(dist_run_on_devices(replica, stay, late, NULL, NULL, NULL, NULL), DIST_FAILED_PRECONDITION,
+               "still inside");
+  return DIST_OK;
+}
+
+static void a_late_device_holds_up_its_strategy_only(void **state) {
+  (void)state;
+  static lateness late;
+  dist_strategy *strategy = mesh_of(2, 3);
+  assert_ok(dist_run(strategy, leave_a_device_behind, &late));
+  assert_int_equal(late.first, DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
+  atomic_store(&late.released, 1);
+  while (dist_strategy_destroy(strategy) != DIST_OK) sched_yield(); /* the test's time limit tells */
+}
+
+/* ---- Works ---- */
+
+static dist_status sum_in_the_background(dist_replica *device, dist_value *args, dist_value *kwargs,
+                                         dist_value **out_result, void *user_data) {
+  (void)args, (void)kwargs, (void)out_result, (void)user_data;
+  enum { N = 20000 };
+  const int32_t me = dist_replica_id(device);
+  int64_t length = N;
+  float *in = malloc(2 * N * sizeof *in);
+  EXPECT(in != NULL);
+  for (int i = 0; i < N; i++) in[i] = 1.0f / (float)(1 + me + i), in[N + i] = 0;
+  dist_tensor given = vector_of(in, DIST_F32, &length), sum = vector_of(in + N, DIST_F32, &length);
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  dist_work *work = NULL;
+  options.out_work = &work;
+  dist_status status = dist_all_reduce(device, DIST_REDUCE_SUM, &given, &sum, 1, &options);
+  if (status == DIST_OK) status = dist_work_wait(work, 0);
+  dist_work_destroy(work);
+  for (int i = 0; i < N && status == DIST_OK; i++) {
+    float expected = 1.0f / (float)(1 + i); /* left to right by logical device */
+    for (int d = 1; d < 4; d++) expected += 1.0f / (float)(1 + d + i);
+    if (memcmp(&in[N + i], &expected, sizeof expected) != 0) status = dist_fail(DIST_INTERNAL, "other bits");
+  }
+  free(in);
+  return status;
+}
+static dist_status run_in_the_background(dist_replica *replica, void *user_data) {
+  return dist_run_on_devices(replica, sum_in_the_background, user_data, NULL, NULL, NULL, NULL);
+}
+
+static void works_go_on_among_devices(void **state) {
+  (void)state;
+  dist_strategy *strategy = mesh_of(2, 4);
+  for (int run = 0; run < 5; run++) assert_ok(dist_run(strategy, run_in_the_background, NULL));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(devices_get_shards_and_give_a_whole),
@@ -392,6 +471,8 @@ int main(void) {
       cmocka_unit_test(a_failing_device_ends_the_others),
       cmocka_unit_test(a_failing_replica_ends_its_peers_devices),
       cmocka_unit_test(cancelling_ends_devices),
+      cmocka_unit_test(a_late_device_holds_up_its_strategy_only),
+      cmocka_unit_test(works_go_on_among_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
