@@ -167,18 +167,24 @@ class Joiner {
   Status all_equal(Results results, bool* out_equal, std::size_t* out_other) {
     const dist_tensor first = results[0]->tensor();
     const std::size_t bytes = elements_of(first) * dtype_size(first.dtype);
-    ValueRef copy;
-    DIST_TRY(Value::copy_tensor(memory_, first, &copy));
+    ValueRef without_gaps;
+    DIST_TRY(dense_of(results[0], &without_gaps));
     for (std::size_t d = 1; d < results.size(); ++d) {
       *out_other = d;
       const dist_tensor other = results[d]->tensor();
       if (other.dtype != first.dtype || !same_shape(other, first)) return kOk;
-      ValueRef dense = results[d];
-      if (other.strides != nullptr) DIST_TRY(Value::copy_tensor(memory_, other, &dense));
-      if (bytes != 0 && std::memcmp(copy->tensor().data, dense->tensor().data, bytes) != 0) return kOk;
+      ValueRef dense;
+      DIST_TRY(dense_of(results[d], &dense));
+      if (bytes != 0 && std::memcmp(without_gaps->tensor().data, dense->tensor().data, bytes) != 0)
+        return kOk;
     }
     *out_equal = true;
     return kOk;
+  }
+
+  Status dense_of(const ValueRef& value, ValueRef* out) {
+    *out = value;
+    return value->tensor().strides == nullptr ? kOk : Value::copy_tensor(memory_, value->tensor(), out);
   }
 
   Status assigned(Results results, std::size_t device, ValueRef* out) {

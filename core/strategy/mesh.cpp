@@ -85,10 +85,7 @@ bool find_blocks(const DeviceAssignment& assignment, Coordinates* out) noexcept 
   int32_t behind = 1;
   for (std::size_t i = kMeshRank; i-- > 0;) {
     int32_t size = 1;
-    while (size * behind < devices && devices % ((size + 1) * behind) == 0 &&
-           at(0, size * behind)[i] > at(0, (size - 1) * behind)[i]) {
-      ++size;
-    }
+    while (size * behind < devices && at(0, size * behind)[i] > at(0, (size - 1) * behind)[i]) ++size;
     (*out)[i] = size;
     behind *= size;
   }

@@ -118,7 +118,7 @@ static void every_logical_device_is_one_device(void **state) {
 
 typedef struct axes_seen {
   const char *name;
-  int32_t index[8], size;
+  int32_t index[16], size;
 } axes_seen;
 
 static dist_status see_axis(dist_replica *device, dist_value *args, dist_value *kwargs,
@@ -126,6 +126,7 @@ static dist_status see_axis(dist_replica *device, dist_value *args, dist_value *
   (void)args, (void)kwargs, (void)out_result;
   axes_seen *seen = user_data;
   int32_t size = 0;
+  if (dist_device_replica(device) != 0) return DIST_OK;
   TRY(dist_device_axis(device, seen->name, &seen->index[dist_replica_id(device)], &size));
   if (dist_replica_id(device) == 0) seen->size = size;
   return DIST_OK;
@@ -148,6 +149,27 @@ static void blocks_have_the_axes_of_the_mesh(void **state) {
     for (int d = 0; d < 8; d++) assert_int_equal(seen.index[d], axis == 0 ? 0 : d >> (3 - axis) & 1);
   }
   assert_ok(dist_strategy_destroy(strategy));
+}
+
+static void blocks_may_have_any_size(void **state) {
+  (void)state;
+  for (int32_t y = 1; y <= 3; y++)
+    for (int32_t core = 1; core <= 5; core += 2) {
+      const int32_t mesh[] = {2, 2 * y, 1, core}, block[] = {1, y, 1, core};
+      dist_device_assignment *assignment = block_assignment(mesh, block, 4);
+      dist_strategy *strategy = strategy_with(options_of(assignment));
+      dist_device_assignment_destroy(assignment);
+      axes_seen rows = {.name = "y"}, cores = {.name = "core"};
+      assert_ok(dist_run(strategy, see_axis_of, &rows));
+      assert_ok(dist_run(strategy, see_axis_of, &cores));
+      assert_int_equal(rows.size, y);
+      assert_int_equal(cores.size, core);
+      for (int32_t d = 0; d < y * core; d++) {
+        assert_int_equal(rows.index[d], d / core);
+        assert_int_equal(cores.index[d], d % core);
+      }
+      assert_ok(dist_strategy_destroy(strategy));
+    }
 }
 
 static void rings_have_one_axis(void **state) {
@@ -274,6 +296,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_is_refused),
       cmocka_unit_test(every_logical_device_is_one_device),
       cmocka_unit_test(blocks_have_the_axes_of_the_mesh),
+      cmocka_unit_test(blocks_may_have_any_size),
       cmocka_unit_test(rings_have_one_axis),
       cmocka_unit_test(variables_are_mirrored),
       cmocka_unit_test(replicas_of_inner_runs_have_devices),
