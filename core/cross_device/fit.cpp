@@ -41,11 +41,11 @@ struct Extent {
 
 void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept {
-  refuse(
-      out_why, rank, "give each replica its own buffers",
-      "replicas %d and %d gave overlapping buffers for tensor %zu: every replica needs memory of its own%s",
-      group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t,
-      shares ? ", or all of them one and the same out" : "");
+  const char* const word = member_word(group.part_of());
+  refuse(out_why, rank, "give each of them its own buffers",
+         "%ss %d and %d gave overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
+         group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t, word,
+         shares ? ", or all of them one and the same out" : "");
 }
 
 bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
@@ -59,18 +59,19 @@ bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why)
 }
 
 bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+  const char* const word = member_word(group.part_of());
   for (int r = 0; r < size_; ++r) {
     const int to = offers_[r]->destination;
     const int from = offers_[r]->source;
     if (to >= 0 && offers_[to]->source != r) {
       return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
-                    "replica %d gives its tensors to rank %d (replica %d), whose source is %d",
-                    group.replica(r), to, group.replica(to), offers_[to]->source);
+                    "%s %d gives its tensors to rank %d (%s %d), whose source is %d", word, group.replica(r),
+                    to, word, group.replica(to), offers_[to]->source);
     }
     if (from >= 0 && offers_[from]->destination != r) {
       return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
-                    "replica %d expects the tensors of rank %d (replica %d), whose destination is %d",
-                    group.replica(r), from, group.replica(from), offers_[from]->destination);
+                    "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
+                    group.replica(r), from, word, group.replica(from), offers_[from]->destination);
     }
   }
   return false;
@@ -97,10 +98,10 @@ bool Exchange::sizes_differ(const Gathering& group, ErrorRecord* out_why) const 
         for (int p = 0; p < size_; ++p) parts += offers_[p]->out[t].shape[axis];
       }
       if (whole == parts) continue;
-      return refuse(
-          out_why, r, kHint,
-          "tensor %zu of replica %d has %lld elements along the axis, but its parts have %lld together", t,
-          group.replica(r), static_cast<long long>(whole), static_cast<long long>(parts));
+      return refuse(out_why, r, kHint,
+                    "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together",
+                    t, member_word(group.part_of()), group.replica(r), static_cast<long long>(whole),
+                    static_cast<long long>(parts));
     }
   }
   return false;
@@ -142,8 +143,8 @@ bool Exchange::overlaps(const Gathering& group, int member, ErrorRecord* out_why
     }
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t)) {
       return refuse(out_why, member, "give two buffers, or the part its own place in the whole",
-                    "in and out of tensor %zu of replica %d overlap, and the part is not in its own place", t,
-                    group.replica(member));
+                    "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
+                    member_word(group.part_of()), group.replica(member));
     }
     for (int p = 0; p < size_; ++p) {
       if (p == member) continue;

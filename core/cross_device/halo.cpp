@@ -195,16 +195,17 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
   return invalid_argument("the product of parts must be %d, the number of members", size);
 }
 
-bool same_sizes(const Grid& grid, const Halo& halo, int me, const dist_tensor& out,
+bool same_sizes(const Caller& caller, const Grid& grid, const Halo& halo, const dist_tensor& out,
                 ErrorRecord* why) noexcept {
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
-    const Reach reach = reach_of(grid, halo, me, i);
+    const Reach reach = reach_of(grid, halo, caller.me, i);
     if (out.shape[i] == std::max<int64_t>(0, reach.end - reach.begin)) continue;
     why->code = DIST_INVALID_ARGUMENT;
-    why->replica = me;
+    why->replica = caller.me;
     std::snprintf(why->message, sizeof why->message,
-                  "out of member %d has %lld elements in dimension %zu; its tile and halo have %lld", me,
-                  static_cast<long long>(out.shape[i]), i, static_cast<long long>(reach.end - reach.begin));
+                  "out of %s has %lld elements in dimension %zu; its tile and halo have %lld",
+                  MemberName(caller.group, caller.me).text, static_cast<long long>(out.shape[i]), i,
+                  static_cast<long long>(reach.end - reach.begin));
     return false;
   }
   return true;
@@ -218,15 +219,15 @@ bool check_members(const Caller& caller, const Grid& grid, const Halo& halo, con
     why->replica = rank;
     char tile[160];
     describe(*in[rank], tile, sizeof tile);
-    std::snprintf(why->message, sizeof why->message,
-                  "the tile of member %d, %s, does not fit those in line with it", rank, tile);
+    std::snprintf(why->message, sizeof why->message, "the tile of %s, %s, does not fit those in line with it",
+                  MemberName(caller.group, rank).text, tile);
     return false;
   }
-  if (!same_sizes(grid, halo, caller.me, out, why)) return false;
+  if (!same_sizes(caller, grid, halo, out, why)) return false;
   if (!overlaps_some(caller.group, out, in, &rank)) return true;
   why->replica = caller.me;
-  std::snprintf(why->message, sizeof why->message, "out of member %d overlaps in of member %d", caller.me,
-                rank);
+  std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
+                MemberName(caller.group, caller.me).text, MemberName(caller.group, rank).text);
   return false;
 }
 

@@ -113,13 +113,14 @@ bool check_members(const Caller& caller, const dist_tensor* const* in, const dis
   why->code = DIST_INVALID_ARGUMENT;
   why->replica = caller.me;
   if (!same_dtypes(in, caller.group.size(), out, &rank)) {
-    std::snprintf(why->message, sizeof why->message, "out of member %d is %s, in of member %d %s", caller.me,
-                  dtype_name(out->dtype), rank, dtype_name(in[rank]->dtype));
+    std::snprintf(why->message, sizeof why->message, "out of %s is %s, in of %s %s",
+                  MemberName(caller.group, caller.me).text, dtype_name(out->dtype),
+                  MemberName(caller.group, rank).text, dtype_name(in[rank]->dtype));
     return false;
   }
   if (out == nullptr || !overlaps_some(caller.group, *out, in, &rank)) return true;
-  std::snprintf(why->message, sizeof why->message, "out of member %d overlaps in of member %d", caller.me,
-                rank);
+  std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
+                MemberName(caller.group, caller.me).text, MemberName(caller.group, rank).text);
   return false;
 }
 

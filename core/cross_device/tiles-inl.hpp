@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 
 #include "core/base/tensor.hpp"
 #include "core/cross_device/call.hpp"
@@ -76,6 +77,14 @@ bool copy_view(dist_dtype dtype, int32_t ndim, const View& from, const View& to,
   }
   return true;
 }
+
+// "logical device 3"; for messages.
+struct MemberName {
+  MemberName(const Group& group, int rank) noexcept {
+    std::snprintf(text, sizeof text, "%s %d", member_word(group.part_of()), group.replica(rank));
+  }
+  char text[32];
+};
 
 // What a member brings to the meeting. NULL: nothing.
 struct Bringing {
