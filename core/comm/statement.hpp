@@ -78,10 +78,10 @@ struct Evidence {
   std::span<const Statement* const> statements;
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
   const int32_t* ids = nullptr;                  // ids of the members; NULL: their ranks
-  int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline
+  int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
 };
 
 // What members are called in a report: "replica", or "logical device" where they are those of one replica.

@@ -53,10 +53,11 @@ struct Case {
   std::vector<const ErrorRecord*> failures;
   Trouble trouble = Trouble::kDisagreement;
   int64_t waited_ns = 0;
+  int32_t part_of = -1;
 
   explicit Case(std::vector<const Statement*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
-  Evidence evidence() const { return {trouble, members, failures, nullptr, 0, 12, waited_ns}; }
+  Evidence evidence() const { return {trouble, members, failures, nullptr, 0, 12, waited_ns, part_of}; }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
 };
@@ -140,6 +141,20 @@ void who_left_is_to_blame(void**) {
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
   c.failures[3] = nullptr;
   has(c.verdict().message, "it gave no reason");
+}
+
+void logical_devices_are_called_so(void**) {
+  const Statement a = all_reduce(3, "grads");
+  const Statement b = barrier();
+  Case c({&a, &b, &a, nullptr});
+  assert_int_equal(c.verdict().device, -1);
+  c.part_of = 5;
+  const ErrorRecord error = c.verdict();
+  assert_int_equal(error.replica, 5);
+  assert_int_equal(error.device, 1);
+  has(error.message, "the logical devices disagree: logical device 1");
+  has(error.message, "logical devices 0, 2: all_reduce");
+  has(error.message, "logical device 3: has not arrived");
 }
 
 void when_it_can_be_decided(void**) {
@@ -242,6 +257,7 @@ int main() {
       cmocka_unit_test(a_tie_goes_to_the_lowest_id),
       cmocka_unit_test(tags_that_differ_are_named),
       cmocka_unit_test(who_left_is_to_blame),
+      cmocka_unit_test(logical_devices_are_called_so),
       cmocka_unit_test(when_it_can_be_decided),
       cmocka_unit_test(a_deadline_names_who_is_missing),
       cmocka_unit_test(cancelling_blames_nobody),
