@@ -68,6 +68,8 @@ static std::string dist_swig_error(dist_status status) {
     if (text) record += text;
     record += '\0';
   }
+  record += std::to_string(info.logical_device);
+  record += '\0';
   return record;
 }
 %}
@@ -180,7 +182,21 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_destination; /* Destinations */
 %ignore dist_straggler;   /* Stragglers */
 %ignore dist_stragglers;
-%ignore dist_explain;     /* Text */
+%ignore dist_mesh_axis;   /* dist_strategy_options.set_axes() */
+%ignore dist_topology_from_serialized; /* topology_from_serialized() */
+%ignore dist_split_to_logical_devices; /* split_to_logical_devices() */
+%ignore dist_topology_mesh_shape; /* Numbers */
+%ignore dist_topology_device_coordinates;
+%ignore dist_topology_missing_devices;
+%ignore dist_topology_serialized;
+%ignore dist_device_assignment_core_assignment;
+%ignore dist_device_assignment_coordinates;
+%ignore dist_device_assignment_lookup_replicas;
+%ignore dist_partition_shard;
+%ignore dist_value_shard;
+%ignore dist_device_coordinates;
+%ignore dist_topology_explain; /* Text */
+%ignore dist_explain;
 %ignore dist_dataset_explain;
 %ignore dist_value_describe;
 %ignore dist_variable_describe;
@@ -215,6 +231,9 @@ class Text {
   dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
   dist_status explain_dataset(dist_dataset *dataset) {
     return dist_dataset_explain(dataset, dist_swig::append, &text_);
+  }
+  dist_status explain_topology(const dist_topology *topology) {
+    return dist_topology_explain(topology, dist_swig::append, &text_);
   }
   dist_status describe_value(const dist_value *value) {
     return dist_value_describe(value, dist_swig::append, &text_);
@@ -258,6 +277,105 @@ class Stragglers {
  private:
   std::vector<dist_straggler> rows_;
 };
+
+/** The numbers of what C gives as an array; each method replaces those of the one before. */
+class Numbers {
+ public:
+  int64_t size() const { return (int64_t)numbers_.size(); }
+  int64_t at(int64_t index) const { return numbers_.at((size_t)index); }
+
+  void topology_mesh_shape(const dist_topology *topology) {
+    assign(dist_topology_mesh_shape(topology), (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_device_coordinates(const dist_topology *topology) {
+    assign(dist_topology_device_coordinates(topology),
+           (size_t)dist_topology_num_tasks(topology) * (size_t)dist_topology_num_devices_per_task(topology) *
+               (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_missing_devices(const dist_topology *topology) {
+    assign(dist_topology_missing_devices(topology),
+           dist_topology_num_missing_devices(topology) * (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_serialized(const dist_topology *topology) {
+    size_t n = 0;
+    const uint8_t *const bytes = dist_topology_serialized(topology, &n);
+    assign(bytes, n);
+  }
+  void device_assignment_core_assignment(const dist_device_assignment *assignment) {
+    assign(dist_device_assignment_core_assignment(assignment),
+           (size_t)dist_device_assignment_num_replicas(assignment) *
+               (size_t)dist_device_assignment_num_logical_devices(assignment) * rank_of(assignment));
+  }
+  dist_status device_assignment_coordinates(const dist_device_assignment *assignment, int32_t replica,
+                                            int32_t logical_device) {
+    std::vector<int32_t> coordinates(rank_of(assignment));
+    const dist_status status =
+        dist_device_assignment_coordinates(assignment, replica, logical_device, coordinates.data());
+    assign(coordinates.data(), status == DIST_OK ? coordinates.size() : 0);
+    return status;
+  }
+  dist_status device_assignment_lookup_replicas(const dist_device_assignment *assignment, int32_t task,
+                                                int32_t logical_device) {
+    std::vector<int32_t> replicas((size_t)dist_device_assignment_num_replicas(assignment));
+    size_t n = 0;
+    const dist_status status = dist_device_assignment_lookup_replicas(assignment, task, logical_device,
+                                                                      replicas.data(), replicas.size(), &n);
+    assign(replicas.data(), status == DIST_OK ? n : 0);
+    return status;
+  }
+  /* of dist_value_partition() */
+  void partition_shape(const dist_partition *partition) { assign(partition->shape, partition->ndim); }
+  void partition_dimensions(const dist_partition *partition) {
+    assign(partition->dimensions, partition->num_dimensions);
+  }
+  /* tile[ndim], begin[ndim], size[ndim], the number of elements */
+  dist_status partition_shard(const dist_partition *partition, int32_t logical_device) {
+    const size_t ndim = partition ? partition->ndim : 0;
+    std::vector<int64_t> all(3 * ndim + 1);
+    const dist_status status = dist_partition_shard(partition, logical_device, all.data(), all.data() + ndim,
+                                                    all.data() + 2 * ndim, &all.back());
+    assign(all.data(), status == DIST_OK ? all.size() : 0);
+    return status;
+  }
+  /* begin[ndim] */
+  dist_status value_shard(const dist_value *value, int32_t logical_device, dist_tensor *out_tensor) {
+    int64_t begin[DIST_MAX_NDIM] = {0};
+    const dist_status status = dist_value_shard(value, logical_device, begin, out_tensor);
+    assign(begin, status == DIST_OK ? (size_t)out_tensor->ndim : 0);
+    return status;
+  }
+  dist_status device_coordinates(dist_replica *device) {
+    const dist_device_assignment *const assignment =
+        dist_strategy_device_assignment(dist_replica_strategy(device));
+    std::vector<int32_t> coordinates(assignment ? rank_of(assignment) : 1);
+    const dist_status status = dist_device_coordinates(device, coordinates.data());
+    assign(coordinates.data(), status == DIST_OK ? coordinates.size() : 0);
+    return status;
+  }
+
+ private:
+  static size_t rank_of(const dist_device_assignment *assignment) {
+    return (size_t)dist_topology_mesh_rank(dist_device_assignment_topology(assignment));
+  }
+  template <class Number> void assign(const Number *numbers, size_t n) {
+    numbers_.assign(numbers, numbers + (numbers ? n : 0));
+  }
+
+  std::vector<int64_t> numbers_;
+};
+
+/** dist_topology_from_serialized() of n bytes, each a number. */
+static dist_status topology_from_serialized(const long long *numbers, size_t n, dist_topology **out_topology) {
+  const std::vector<uint8_t> bytes(numbers, numbers + n);
+  return dist_topology_from_serialized(bytes.data(), n, nullptr, out_topology);
+}
+
+/** dist_split_to_logical_devices(), with the type that SWIG takes for int64_t. */
+static dist_status split_to_logical_devices(dist_replica *replica, dist_value *value, const long long *numbers,
+                                            size_t n, const dist_split_options *options, dist_value **out_value) {
+  const std::vector<int64_t> dimensions(numbers, numbers + n);
+  return dist_split_to_logical_devices(replica, value, dimensions.data(), n, options, out_value);
+}
 
 /** Tensor `index` behind an address that Callbacks was given, as numbers (section 2). */
 static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {

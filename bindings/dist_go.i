@@ -59,6 +59,8 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_topology)
+%dist_handle(dist_device_assignment)
 %dist_handle(struct DLManagedTensor)
 %apply dist_value *const * { dist_value **out_values };
 %apply dist_value * { void * }; /* dist_value_object(): a token */

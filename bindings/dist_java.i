@@ -184,6 +184,8 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_topology)
+%dist_handle(dist_device_assignment)
 %dist_handle(dist_destination)
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 

@@ -11,6 +11,9 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
+  std::vector<int32_t> edges;
+  std::vector<dist_mesh_axis> axes;
+  std::vector<const dist_partition *> partitions;
   Tensors tensors;
   dist_work *work;
   double norm;
@@ -70,6 +73,11 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %dist_options(dist_update_options)
 %dist_options(dist_dataset_options)
 %dist_options(dist_checkpoint_options)
+%dist_options(dist_topology_options)
+%dist_options(dist_partition)
+%dist_options(dist_split_options)
+%dist_options(dist_devices_options)
+%dist_options(dist_halo)
 
 /* Structs that are filled. */
 %define %dist_record(NAME, INIT)
@@ -98,6 +106,9 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 %ignore dist_strategy_options::clock_user_data;
 %ignore dist_strategy_options::devices;
 %ignore dist_strategy_options::num_devices;
+%ignore dist_strategy_options::axes;
+%ignore dist_strategy_options::num_axes;
+%ignore dist_strategy_options::reserved2;
 %ignore dist_strategy_options::functions;
 %ignore dist_strategy_options::functions_user_data;
 %extend dist_strategy_options {
@@ -108,6 +119,16 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   void set_devices(const char *const *texts, size_t n) {
     $self->devices = dist_swig::keep($self, texts, n);
     $self->num_devices = n;
+  }
+  void set_axes(const char *const *texts, const int32_t *sizes, size_t n) {
+    std::vector<dist_mesh_axis> &axes = dist_swig::kept($self)->axes;
+    axes.clear();
+    for (size_t i = 0; i < n; i++) {
+      const dist_mesh_axis axis = {dist_swig::keep($self, texts[i]), sizes[i]};
+      axes.push_back(axis);
+    }
+    $self->axes = axes.data();
+    $self->num_axes = n;
   }
   /* A strategy of the host's own, by functions of one token. Its devices are set_devices()'s, and all replicas share
      one copy of a variable or have each its own: libdist has no other mapping. */
@@ -215,5 +236,51 @@ template <class Options> const int64_t *keep(Options *options, const long long *
   }
   void set_metadata_texts(const char *const *texts, size_t n) {
     $self->metadata_texts = dist_swig::keep($self, texts, n);
+  }
+};
+
+%ignore dist_topology_options::allocator;
+
+%ignore dist_partition::shape;
+%ignore dist_partition::ndim;
+%ignore dist_partition::dimensions;
+%ignore dist_partition::num_dimensions;
+%extend dist_partition {
+  void set_shape(const long long *numbers, size_t n) {
+    $self->shape = dist_swig::keep($self, numbers, n);
+    $self->ndim = n;
+  }
+  void set_dimensions(const long long *numbers, size_t n) {
+    $self->dimensions = dist_swig::keep($self, numbers, n);
+    $self->num_dimensions = n;
+  }
+};
+
+%ignore dist_devices_options::results;
+%ignore dist_devices_options::num_results;
+%extend dist_devices_options {
+  /* the partition stays the caller's until the call is over */
+  void add_result(const dist_partition *partition) {
+    std::vector<const dist_partition *> &partitions = dist_swig::kept($self)->partitions;
+    partitions.push_back(partition);
+    $self->results = partitions.data();
+    $self->num_results = partitions.size();
+  }
+};
+
+%ignore dist_halo::parts;
+%ignore dist_halo::low;
+%ignore dist_halo::high;
+%ignore dist_halo::edges;
+%extend dist_halo {
+  void set_parts(const long long *numbers, size_t n) {
+    $self->parts = dist_swig::keep($self, numbers, n);
+    $self->ndim = (int32_t)n;
+  }
+  void set_low(const long long *numbers, size_t n) { $self->low = dist_swig::keep($self, numbers, n); }
+  void set_high(const long long *numbers, size_t n) { $self->high = dist_swig::keep($self, numbers, n); }
+  void set_edges(const int32_t *edges, size_t n) {
+    dist_swig::kept($self)->edges.assign(edges, edges + n);
+    $self->edges = dist_swig::kept($self)->edges.data();
   }
 };

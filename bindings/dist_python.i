@@ -190,6 +190,8 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(dist_cluster_resolver)
 %dist_handle(dist_metric)
 %dist_handle(dist_checkpoint)
+%dist_handle(dist_topology)
+%dist_handle(dist_device_assignment)
 %dist_handle(DLManagedTensor)
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 

@@ -352,6 +352,8 @@ static std::string dist_swig_error(dist_status status) {
     if (text) record += text;
     record += '\0';
   }
+  record += std::to_string(info.logical_device);
+  record += '\0';
   return record;
 }
 
@@ -556,6 +558,9 @@ template <class Options> struct Kept : Options {
   std::deque<std::vector<const char *>> text_lists;
   std::deque<std::vector<int64_t>> integers;
   std::vector<double> reals;
+  std::vector<int32_t> edges;
+  std::vector<dist_mesh_axis> axes;
+  std::vector<const dist_partition *> partitions;
   Tensors tensors;
   dist_work *work;
   double norm;
@@ -626,6 +631,16 @@ SWIGINTERN void dist_strategy_options_set_log(dist_strategy_options *self,int64_
 SWIGINTERN void dist_strategy_options_set_devices(dist_strategy_options *self,char const *const *texts,size_t n){
     self->devices = dist_swig::keep(self, texts, n);
     self->num_devices = n;
+  }
+SWIGINTERN void dist_strategy_options_set_axes(dist_strategy_options *self,char const *const *texts,int32_t const *sizes,size_t n){
+    std::vector<dist_mesh_axis> &axes = dist_swig::kept(self)->axes;
+    axes.clear();
+    for (size_t i = 0; i < n; i++) {
+      const dist_mesh_axis axis = {dist_swig::keep(self, texts[i]), sizes[i]};
+      axes.push_back(axis);
+    }
+    self->axes = axes.data();
+    self->num_axes = n;
   }
 SWIGINTERN void dist_strategy_options_set_functions(dist_strategy_options *self,int64_t token,int32_t shared_copy,int32_t has_reduce,int32_t has_broadcast,int32_t has_gather){
     dist_strategy_functions &table = dist_swig::kept(self)->strategy_functions;
@@ -741,6 +756,60 @@ SWIGINTERN void dist_checkpoint_options_set_metadata_keys(dist_checkpoint_option
 SWIGINTERN void dist_checkpoint_options_set_metadata_texts(dist_checkpoint_options *self,char const *const *texts,size_t n){
     self->metadata_texts = dist_swig::keep(self, texts, n);
   }
+SWIGINTERN dist_topology_options *new_dist_topology_options(){
+    dist_swig::Kept<dist_topology_options> *options = new dist_swig::Kept<dist_topology_options>();
+    dist_topology_options_init(options, sizeof(dist_topology_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_topology_options(dist_topology_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_partition *new_dist_partition(){
+    dist_swig::Kept<dist_partition> *options = new dist_swig::Kept<dist_partition>();
+    dist_partition_init(options, sizeof(dist_partition));
+    return options;
+  }
+SWIGINTERN void delete_dist_partition(dist_partition *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_partition_set_shape(dist_partition *self,long long const *numbers,size_t n){
+    self->shape = dist_swig::keep(self, numbers, n);
+    self->ndim = n;
+  }
+SWIGINTERN void dist_partition_set_dimensions(dist_partition *self,long long const *numbers,size_t n){
+    self->dimensions = dist_swig::keep(self, numbers, n);
+    self->num_dimensions = n;
+  }
+SWIGINTERN dist_split_options *new_dist_split_options(){
+    dist_swig::Kept<dist_split_options> *options = new dist_swig::Kept<dist_split_options>();
+    dist_split_options_init(options, sizeof(dist_split_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_split_options(dist_split_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN dist_devices_options *new_dist_devices_options(){
+    dist_swig::Kept<dist_devices_options> *options = new dist_swig::Kept<dist_devices_options>();
+    dist_devices_options_init(options, sizeof(dist_devices_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_devices_options(dist_devices_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_devices_options_add_result(dist_devices_options *self,dist_partition const *partition){
+    std::vector<const dist_partition *> &partitions = dist_swig::kept(self)->partitions;
+    partitions.push_back(partition);
+    self->results = partitions.data();
+    self->num_results = partitions.size();
+  }
+SWIGINTERN dist_halo *new_dist_halo(){
+    dist_swig::Kept<dist_halo> *options = new dist_swig::Kept<dist_halo>();
+    dist_halo_init(options, sizeof(dist_halo));
+    return options;
+  }
+SWIGINTERN void delete_dist_halo(dist_halo *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_halo_set_parts(dist_halo *self,long long const *numbers,size_t n){
+    self->parts = dist_swig::keep(self, numbers, n);
+    self->ndim = (int32_t)n;
+  }
+SWIGINTERN void dist_halo_set_low(dist_halo *self,long long const *numbers,size_t n){ self->low = dist_swig::keep(self, numbers, n); }
+SWIGINTERN void dist_halo_set_high(dist_halo *self,long long const *numbers,size_t n){ self->high = dist_swig::keep(self, numbers, n); }
+SWIGINTERN void dist_halo_set_edges(dist_halo *self,int32_t const *edges,size_t n){
+    dist_swig::kept(self)->edges.assign(edges, edges + n);
+    self->edges = dist_swig::kept(self)->edges.data();
+  }
 
 namespace dist_swig {
 
@@ -767,6 +836,9 @@ class Text {
   dist_status explain(dist_strategy *strategy) { return dist_explain(strategy, dist_swig::append, &text_); }
   dist_status explain_dataset(dist_dataset *dataset) {
     return dist_dataset_explain(dataset, dist_swig::append, &text_);
+  }
+  dist_status explain_topology(const dist_topology *topology) {
+    return dist_topology_explain(topology, dist_swig::append, &text_);
   }
   dist_status describe_value(const dist_value *value) {
     return dist_value_describe(value, dist_swig::append, &text_);
@@ -810,6 +882,105 @@ class Stragglers {
  private:
   std::vector<dist_straggler> rows_;
 };
+
+/** The numbers of what C gives as an array; each method replaces those of the one before. */
+class Numbers {
+ public:
+  int64_t size() const { return (int64_t)numbers_.size(); }
+  int64_t at(int64_t index) const { return numbers_.at((size_t)index); }
+
+  void topology_mesh_shape(const dist_topology *topology) {
+    assign(dist_topology_mesh_shape(topology), (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_device_coordinates(const dist_topology *topology) {
+    assign(dist_topology_device_coordinates(topology),
+           (size_t)dist_topology_num_tasks(topology) * (size_t)dist_topology_num_devices_per_task(topology) *
+               (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_missing_devices(const dist_topology *topology) {
+    assign(dist_topology_missing_devices(topology),
+           dist_topology_num_missing_devices(topology) * (size_t)dist_topology_mesh_rank(topology));
+  }
+  void topology_serialized(const dist_topology *topology) {
+    size_t n = 0;
+    const uint8_t *const bytes = dist_topology_serialized(topology, &n);
+    assign(bytes, n);
+  }
+  void device_assignment_core_assignment(const dist_device_assignment *assignment) {
+    assign(dist_device_assignment_core_assignment(assignment),
+           (size_t)dist_device_assignment_num_replicas(assignment) *
+               (size_t)dist_device_assignment_num_logical_devices(assignment) * rank_of(assignment));
+  }
+  dist_status device_assignment_coordinates(const dist_device_assignment *assignment, int32_t replica,
+                                            int32_t logical_device) {
+    std::vector<int32_t> coordinates(rank_of(assignment));
+    const dist_status status =
+        dist_device_assignment_coordinates(assignment, replica, logical_device, coordinates.data());
+    assign(coordinates.data(), status == DIST_OK ? coordinates.size() : 0);
+    return status;
+  }
+  dist_status device_assignment_lookup_replicas(const dist_device_assignment *assignment, int32_t task,
+                                                int32_t logical_device) {
+    std::vector<int32_t> replicas((size_t)dist_device_assignment_num_replicas(assignment));
+    size_t n = 0;
+    const dist_status status = dist_device_assignment_lookup_replicas(assignment, task, logical_device,
+                                                                      replicas.data(), replicas.size(), &n);
+    assign(replicas.data(), status == DIST_OK ? n : 0);
+    return status;
+  }
+  /* of dist_value_partition() */
+  void partition_shape(const dist_partition *partition) { assign(partition->shape, partition->ndim); }
+  void partition_dimensions(const dist_partition *partition) {
+    assign(partition->dimensions, partition->num_dimensions);
+  }
+  /* tile[ndim], begin[ndim], size[ndim], the number of elements */
+  dist_status partition_shard(const dist_partition *partition, int32_t logical_device) {
+    const size_t ndim = partition ? partition->ndim : 0;
+    std::vector<int64_t> all(3 * ndim + 1);
+    const dist_status status = dist_partition_shard(partition, logical_device, all.data(), all.data() + ndim,
+                                                    all.data() + 2 * ndim, &all.back());
+    assign(all.data(), status == DIST_OK ? all.size() : 0);
+    return status;
+  }
+  /* begin[ndim] */
+  dist_status value_shard(const dist_value *value, int32_t logical_device, dist_tensor *out_tensor) {
+    int64_t begin[DIST_MAX_NDIM] = {0};
+    const dist_status status = dist_value_shard(value, logical_device, begin, out_tensor);
+    assign(begin, status == DIST_OK ? (size_t)out_tensor->ndim : 0);
+    return status;
+  }
+  dist_status device_coordinates(dist_replica *device) {
+    const dist_device_assignment *const assignment =
+        dist_strategy_device_assignment(dist_replica_strategy(device));
+    std::vector<int32_t> coordinates(assignment ? rank_of(assignment) : 1);
+    const dist_status status = dist_device_coordinates(device, coordinates.data());
+    assign(coordinates.data(), status == DIST_OK ? coordinates.size() : 0);
+    return status;
+  }
+
+ private:
+  static size_t rank_of(const dist_device_assignment *assignment) {
+    return (size_t)dist_topology_mesh_rank(dist_device_assignment_topology(assignment));
+  }
+  template <class Number> void assign(const Number *numbers, size_t n) {
+    numbers_.assign(numbers, numbers + (numbers ? n : 0));
+  }
+
+  std::vector<int64_t> numbers_;
+};
+
+/** dist_topology_from_serialized() of n bytes, each a number. */
+static dist_status topology_from_serialized(const long long *numbers, size_t n, dist_topology **out_topology) {
+  const std::vector<uint8_t> bytes(numbers, numbers + n);
+  return dist_topology_from_serialized(bytes.data(), n, nullptr, out_topology);
+}
+
+/** dist_split_to_logical_devices(), with the type that SWIG takes for int64_t. */
+static dist_status split_to_logical_devices(dist_replica *replica, dist_value *value, const long long *numbers,
+                                            size_t n, const dist_split_options *options, dist_value **out_value) {
+  const std::vector<int64_t> dimensions(numbers, numbers + n);
+  return dist_split_to_logical_devices(replica, value, dimensions.data(), n, options, out_value);
+}
 
 /** Tensor `index` behind an address that Callbacks was given, as numbers (section 2). */
 static void tensor_at(int64_t tensors, int64_t index, dist_tensor *out_tensor) {
@@ -860,14 +1031,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_abd21ecd3cd5eba4(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_8e0ac011ee65b377(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_abd21ecd3cd5eba4(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_abd21ecd3cd5eba4(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -876,12 +1047,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_abd21ecd3cd5eba4(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -894,12 +1065,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_abd21ecd3cd5eba4(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -910,12 +1081,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_8e0ac011ee65b377(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_abd21ecd3cd5eba4(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -926,12 +1097,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_8e0ac011ee65b377(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_abd21ecd3cd5eba4(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -950,12 +1121,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_abd21ecd3cd5eba4(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -964,12 +1135,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_8e0ac011ee65b377(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_abd21ecd3cd5eba4(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -984,12 +1155,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_8e0ac011ee65b377(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_abd21ecd3cd5eba4(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1002,12 +1173,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_8e0ac011ee65b377(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_abd21ecd3cd5eba4(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1018,12 +1189,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_8e0ac011ee65b377(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_abd21ecd3cd5eba4(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1034,24 +1205,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_8e0ac011ee65b377(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_abd21ecd3cd5eba4(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_8e0ac011ee65b377(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_abd21ecd3cd5eba4(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_abd21ecd3cd5eba4(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1060,10 +1231,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_8e0ac011ee65b377(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_abd21ecd3cd5eba4(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1076,10 +1247,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_8e0ac011ee65b377(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_abd21ecd3cd5eba4(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1100,10 +1271,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_8e0ac011ee65b377(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_abd21ecd3cd5eba4(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1118,12 +1289,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_8e0ac011ee65b377(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_abd21ecd3cd5eba4(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1136,12 +1307,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_8e0ac011ee65b377(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_abd21ecd3cd5eba4(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1156,12 +1327,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_8e0ac011ee65b377(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_abd21ecd3cd5eba4(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1172,22 +1343,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_8e0ac011ee65b377(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_abd21ecd3cd5eba4(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_8e0ac011ee65b377(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_abd21ecd3cd5eba4(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_8e0ac011ee65b377(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_abd21ecd3cd5eba4(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1197,7 +1368,7 @@ void _wrap_Swig_free_cdist_8e0ac011ee65b377(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1210,7 +1381,7 @@ void *_wrap_Swig_malloc_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_OK_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1222,7 +1393,7 @@ intgo _wrap_DIST_OK_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CANCELLED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1234,7 +1405,7 @@ intgo _wrap_DIST_CANCELLED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_UNKNOWN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1246,7 +1417,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1258,7 +1429,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1270,7 +1441,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_NOT_FOUND_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1282,7 +1453,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1294,7 +1465,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1306,7 +1477,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1318,7 +1489,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1330,7 +1501,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_ABORTED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1342,7 +1513,7 @@ intgo _wrap_DIST_ABORTED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1354,7 +1525,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1366,7 +1537,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_INTERNAL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1378,7 +1549,7 @@ intgo _wrap_DIST_INTERNAL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1390,7 +1561,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_DATA_LOSS_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1402,7 +1573,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_F16_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1414,7 +1585,7 @@ intgo _wrap_DIST_F16_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_BF16_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1426,7 +1597,7 @@ intgo _wrap_DIST_BF16_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_F32_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1438,7 +1609,7 @@ intgo _wrap_DIST_F32_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_F64_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1450,7 +1621,7 @@ intgo _wrap_DIST_F64_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_I8_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1462,7 +1633,7 @@ intgo _wrap_DIST_I8_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_U8_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1474,7 +1645,7 @@ intgo _wrap_DIST_U8_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_I16_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1486,7 +1657,7 @@ intgo _wrap_DIST_I16_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_U16_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1498,7 +1669,7 @@ intgo _wrap_DIST_U16_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_I32_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1510,7 +1681,7 @@ intgo _wrap_DIST_I32_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_U32_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1522,7 +1693,7 @@ intgo _wrap_DIST_U32_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_I64_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1534,7 +1705,7 @@ intgo _wrap_DIST_I64_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_U64_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1546,7 +1717,7 @@ intgo _wrap_DIST_U64_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COMPLEX64_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1558,7 +1729,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_BOOL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1570,7 +1741,7 @@ intgo _wrap_DIST_BOOL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1582,7 +1753,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1594,7 +1765,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1606,7 +1777,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1618,7 +1789,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1630,7 +1801,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_REDUCE_USER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1642,7 +1813,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1654,7 +1825,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1666,7 +1837,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1678,7 +1849,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1690,7 +1861,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1702,7 +1873,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1714,7 +1885,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1726,7 +1897,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1738,7 +1909,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1750,7 +1921,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1762,7 +1933,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1774,7 +1945,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1786,7 +1957,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1798,7 +1969,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1810,7 +1981,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1822,7 +1993,31 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_HALO_EXCHANGE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_COLLECTIVE_RESHARD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1834,7 +2029,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1846,7 +2041,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1858,7 +2053,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1870,7 +2065,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1882,7 +2077,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1894,7 +2089,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1906,7 +2101,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1918,7 +2113,19 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_STRATEGY_MESH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_THREADS_CALLER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1930,7 +2137,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1942,7 +2149,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_THREADS_HOST_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1954,7 +2161,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1966,7 +2173,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1978,7 +2185,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -1990,7 +2197,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2002,7 +2209,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2014,7 +2221,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_LIST_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2026,7 +2233,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_DICT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2038,7 +2245,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2050,7 +2257,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_NONE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2062,7 +2269,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2074,7 +2281,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2086,7 +2293,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2098,7 +2305,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2110,7 +2317,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2122,7 +2329,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2134,7 +2341,19 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_VALUE_SHARDED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2146,7 +2365,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2158,7 +2377,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2170,7 +2389,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2182,7 +2401,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2194,7 +2413,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2206,7 +2425,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2218,7 +2437,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2230,7 +2449,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_ASSIGN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2242,7 +2461,7 @@ intgo _wrap_DIST_ASSIGN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2254,7 +2473,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2266,7 +2485,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2278,7 +2497,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2290,7 +2509,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2302,7 +2521,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2314,7 +2533,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2326,7 +2545,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2338,7 +2557,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2350,7 +2569,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2362,7 +2581,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2374,7 +2593,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2386,7 +2605,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2398,7 +2617,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2410,7 +2629,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2422,7 +2641,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2434,7 +2653,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2446,7 +2665,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2458,7 +2677,7 @@ intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2470,7 +2689,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2482,7 +2701,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2494,7 +2713,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SHARD_OFF_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2506,7 +2725,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2518,7 +2737,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SHARD_FILE_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2530,7 +2749,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SHARD_DATA_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2542,7 +2761,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_SHARD_HINT_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2554,7 +2773,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_METRIC_SUM_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2566,7 +2785,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2578,7 +2797,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2590,7 +2809,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_APPLY_SGD_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2602,7 +2821,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2614,7 +2833,139 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_DEVICE_ORDER_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_DEVICE_ORDER_RING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_DEVICE_ORDER_MESH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_SPLIT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_ASSIGN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_REPLICATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_ZERO_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_ZERO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_WRAP_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_WRAP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_CLAMP_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_CLAMP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_REFLECT_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_REFLECT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_NONE_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_MAX_REPLICAS_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2626,7 +2977,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2638,7 +2989,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_MAX_NDIM_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2650,7 +3001,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2662,7 +3013,19 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_abd21ecd3cd5eba4() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_MAX_MESH_POSITIONS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_LOG_ERROR_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2674,7 +3037,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_LOG_WARNING_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2686,7 +3049,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_8e0ac011ee65b377() {
+intgo _wrap_DIST_LOG_INFO_cdist_abd21ecd3cd5eba4() {
   int result;
   intgo _swig_go_result;
   
@@ -2698,7 +3061,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_8e0ac011ee65b377() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -2711,7 +3074,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_8e0ac011ee65b377(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -2721,7 +3084,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -2731,7 +3094,7 @@ void _wrap_delete_Callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2748,7 +3111,7 @@ intgo _wrap_Callbacks_replica_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2769,7 +3132,7 @@ long long _wrap_Callbacks_values_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2788,7 +3151,7 @@ long long _wrap_Callbacks_merge_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2807,7 +3170,7 @@ intgo _wrap_Callbacks_update_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -2837,7 +3200,7 @@ long long _wrap_Callbacks_update_values_cdist_8e0ac011ee65b377(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2854,7 +3217,7 @@ long long _wrap_Callbacks_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2880,7 +3243,7 @@ long long _wrap_Callbacks_file_source_cdist_8e0ac011ee65b377(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -2901,7 +3264,7 @@ long long _wrap_Callbacks_dataset_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2920,7 +3283,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -2939,7 +3302,7 @@ long long _wrap_Callbacks_value_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -2954,7 +3317,7 @@ long long _wrap_Callbacks_initial_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2970,7 +3333,7 @@ void _wrap_Callbacks_loop_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2990,7 +3353,7 @@ void _wrap_Callbacks_reduce_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3018,7 +3381,7 @@ void _wrap_Callbacks_apply_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3041,7 +3404,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_8e0ac011ee65b377(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3062,7 +3425,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_8e0ac011ee65b377(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3085,7 +3448,7 @@ intgo _wrap_Callbacks_gather_components_cdist_8e0ac011ee65b377(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3106,7 +3469,7 @@ void _wrap_Callbacks_log_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3118,7 +3481,7 @@ void _wrap_Callbacks_release_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3128,7 +3491,7 @@ void _wrap_set_callbacks_cdist_8e0ac011ee65b377(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_8e0ac011ee65b377() {
+intgo _wrap_dist_version_cdist_abd21ecd3cd5eba4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3139,7 +3502,7 @@ intgo _wrap_dist_version_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3157,7 +3520,7 @@ intgo _wrap_dist_has_feature_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3170,7 +3533,7 @@ _gostring_ _wrap_dist_status_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3198,7 +3561,7 @@ _gostring_ _wrap_dist_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3210,7 +3573,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_8e0ac011ee65b377(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3223,7 +3586,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_8e0ac011ee65b377
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3235,7 +3598,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3248,7 +3611,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_8e0ac011ee65
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3260,7 +3623,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3273,7 +3636,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_8e0ac011ee65b377
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3285,7 +3648,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3298,7 +3661,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_8e0ac011ee65b377(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_8e0ac011ee65b377() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_abd21ecd3cd5eba4() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -3309,7 +3672,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_8e0ac011e
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -3319,7 +3682,7 @@ void _wrap_delete_dist_communication_options_cdist_8e0ac011ee65b377(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -3344,7 +3707,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_8e0ac011ee65b377(dist_co
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_8e0ac011ee65b377(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3370,7 +3733,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3382,7 +3745,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_8e0ac011ee65b377(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3395,7 +3758,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_8e0ac011ee65b377(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3407,7 +3770,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_8e0ac011ee65b377(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3420,7 +3783,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_8e0ac011ee65b377(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3439,7 +3802,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_8e0ac011ee65b377
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3452,7 +3815,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_8e0ac011ee
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e0ac011ee65b377() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_abd21ecd3cd5eba4() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -3463,7 +3826,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_8e0ac011ee6
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -3473,7 +3836,7 @@ void _wrap_delete_dist_cross_device_options_cdist_8e0ac011ee65b377(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -3485,7 +3848,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_8e0ac011ee65b377(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3501,7 +3864,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_8e0ac011ee65b377(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_8e0ac011ee65b377(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -3524,7 +3887,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_8e0ac011ee65b377(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -3534,7 +3897,7 @@ void _wrap_dist_cross_device_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3547,7 +3910,7 @@ intgo _wrap_dist_cross_device_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3560,7 +3923,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3573,7 +3936,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3585,7 +3948,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_8e0ac011ee65b377(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3598,7 +3961,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_8e0ac011ee65b377(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3610,7 +3973,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_8e0ac011ee65b377(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3623,7 +3986,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_8e0ac011ee65b377(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3635,7 +3998,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_8e0ac011ee65b377(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3648,7 +4011,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_8e0ac011ee65b377(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3660,7 +4023,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_8e0ac011ee65b377(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3673,7 +4036,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_8e0ac011ee65b377(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -3685,7 +4048,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3698,7 +4061,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3717,7 +4080,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3730,7 +4093,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_8e0ac011ee65b3
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -3742,7 +4105,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_8e0ac011ee65b377(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -3755,7 +4118,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -3767,7 +4130,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_8e0ac011ee65b377(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -3780,7 +4143,57 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_8e0ac011ee65b377(di
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e0ac011ee65b377() {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->device_assignment = (dist_device_assignment const *)arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  dist_device_assignment *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (dist_device_assignment *) ((arg1)->device_assignment);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->use_spmd_partitioning = arg2;
+  
+}
+
+
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->use_spmd_partitioning);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_abd21ecd3cd5eba4() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -3791,7 +4204,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_8e0ac011ee65b377() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -3801,7 +4214,7 @@ void _wrap_delete_dist_strategy_options_cdist_8e0ac011ee65b377(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -3813,7 +4226,7 @@ void _wrap_dist_strategy_options_set_log_cdist_8e0ac011ee65b377(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -3834,7 +4247,30 @@ void _wrap_dist_strategy_options_set_devices_cdist_8e0ac011ee65b377(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_axes_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  char **arg2 = (char **) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  size_t arg4 ;
+  std::string texts2 ;
+  std::vector< char const * > pointers2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  texts2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  for (size_t at = 0; at < texts2.size(); at += std::strlen(&texts2[at]) + 1) pointers2.push_back(&texts2[at]);
+  arg2 = (char **)(pointers2.empty() ? nullptr : pointers2.data());
+  
+  arg3 = (int32_t *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  dist_strategy_options_set_axes(arg1,(char const *const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4));
+  
+  
+}
+
+
+void _wrap_dist_strategy_options_set_functions_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3854,7 +4290,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_8e0ac011ee65b377(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_8e0ac011ee65b377(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -3877,7 +4313,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_8e0ac011ee65b377(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -3898,7 +4334,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3911,7 +4347,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3924,7 +4360,7 @@ intgo _wrap_dist_strategy_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -3956,7 +4392,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -3988,7 +4424,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_8e0ac011ee65b377(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4019,7 +4455,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_8e0ac011ee65b377(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4031,7 +4467,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_8e0ac011ee65b377(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4044,7 +4480,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_8e0ac011ee65b377(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4056,7 +4492,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_8e0ac011ee65b377(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4069,7 +4505,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_8e0ac011ee65b377(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4081,7 +4517,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_8e0ac011ee65
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4094,7 +4530,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_8e0ac011ee6
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4106,7 +4542,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_8e0ac011ee65b377(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4119,7 +4555,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4131,7 +4567,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_8e0ac011ee65b
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4144,7 +4580,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_8e0ac011ee65
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4156,7 +4592,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_8e0ac011ee65
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4169,7 +4605,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_8e0ac011ee6
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4181,7 +4617,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_8e0ac011ee65b377(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4194,7 +4630,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_8e0ac011ee65b377(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4206,7 +4642,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4219,7 +4655,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_8e0ac011ee65b377(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4231,7 +4667,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_8e0ac011ee65b377(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4244,7 +4680,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4256,7 +4692,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_8e0ac011ee65b377
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4269,7 +4705,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4281,7 +4717,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_8e0ac011ee65b3
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4294,7 +4730,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_8e0ac011ee65b
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4306,7 +4742,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_8e0ac011ee65b377
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4319,7 +4755,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_8e0ac011ee65b37
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e0ac011ee65b377() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_abd21ecd3cd5eba4() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4330,7 +4766,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_8e0ac011ee65b
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_8e0ac011ee65b377(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4340,7 +4776,7 @@ void _wrap_delete_dist_strategy_properties_cdist_8e0ac011ee65b377(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4363,7 +4799,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4386,7 +4822,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_8e0ac011ee65b377(long long
 }
 
 
-_gostring_ _wrap_dist_reduce_op_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_reduce_op_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   dist_reduce_op arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4399,7 +4835,7 @@ _gostring_ _wrap_dist_reduce_op_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_communication_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_communication_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4412,7 +4848,7 @@ _gostring_ _wrap_dist_communication_name_cdist_8e0ac011ee65b377(intgo _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4425,7 +4861,7 @@ _gostring_ _wrap_dist_cross_device_name_cdist_8e0ac011ee65b377(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_synchronization_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_synchronization_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4438,7 +4874,7 @@ _gostring_ _wrap_dist_synchronization_name_cdist_8e0ac011ee65b377(intgo _swig_go
 }
 
 
-_gostring_ _wrap_dist_aggregation_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_aggregation_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4451,7 +4887,7 @@ _gostring_ _wrap_dist_aggregation_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_input_mode_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_input_mode_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4464,7 +4900,7 @@ _gostring_ _wrap_dist_input_mode_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_shard_policy_name_cdist_8e0ac011ee65b377(intgo _swig_go_0) {
+_gostring_ _wrap_dist_shard_policy_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4477,7 +4913,7 @@ _gostring_ _wrap_dist_shard_policy_name_cdist_8e0ac011ee65b377(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_communication_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_communication_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4505,7 +4941,7 @@ _gostring_ _wrap_dist_communication_from_name_cdist_8e0ac011ee65b377(_gostring_ 
 }
 
 
-_gostring_ _wrap_dist_synchronization_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_synchronization_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4533,7 +4969,7 @@ _gostring_ _wrap_dist_synchronization_from_name_cdist_8e0ac011ee65b377(_gostring
 }
 
 
-_gostring_ _wrap_dist_aggregation_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_aggregation_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4561,7 +4997,7 @@ _gostring_ _wrap_dist_aggregation_from_name_cdist_8e0ac011ee65b377(_gostring_ _s
 }
 
 
-_gostring_ _wrap_dist_input_mode_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_input_mode_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4589,7 +5025,7 @@ _gostring_ _wrap_dist_input_mode_from_name_cdist_8e0ac011ee65b377(_gostring_ _sw
 }
 
 
-_gostring_ _wrap_dist_shard_policy_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_shard_policy_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4617,7 +5053,7 @@ _gostring_ _wrap_dist_shard_policy_from_name_cdist_8e0ac011ee65b377(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4638,7 +5074,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_run_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_run_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4664,7 +5100,7 @@ _gostring_ _wrap_dist_run_cdist_8e0ac011ee65b377(long long _swig_go_0, long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -4676,7 +5112,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4689,7 +5125,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4701,7 +5137,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_8e0ac011ee65b377
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4714,7 +5150,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4726,7 +5162,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_8e0ac011ee65b377
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4739,7 +5175,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_8e0ac011ee65b37
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_8e0ac011ee65b377() {
+dist_run_options *_wrap_new_dist_run_options_cdist_abd21ecd3cd5eba4() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -4750,7 +5186,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_8e0ac011ee65b377(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -4760,7 +5196,7 @@ void _wrap_delete_dist_run_options_cdist_8e0ac011ee65b377(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4794,7 +5230,7 @@ _gostring_ _wrap_dist_run_values_cdist_8e0ac011ee65b377(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -4819,7 +5255,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -4842,7 +5278,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_replica_id_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4855,7 +5291,7 @@ intgo _wrap_dist_replica_id_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4868,7 +5304,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -4881,7 +5317,7 @@ long long _wrap_dist_replica_strategy_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4913,7 +5349,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -4940,7 +5376,7 @@ _gostring_ _wrap_dist_group_create_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4961,7 +5397,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4974,7 +5410,7 @@ intgo _wrap_dist_group_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -4989,7 +5425,7 @@ intgo _wrap_dist_group_rank_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5001,7 +5437,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_8e0ac011ee65b377(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5014,7 +5450,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_8e0ac011ee65b377(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5033,7 +5469,7 @@ void _wrap_dist_collective_options_tag_set_cdist_8e0ac011ee65b377(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5046,7 +5482,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_8e0ac011ee65b377(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5058,7 +5494,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_8e0ac011ee65b377(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5071,7 +5507,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_8e0ac011ee65b377(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5083,7 +5519,7 @@ void _wrap_dist_collective_options_group_set_cdist_8e0ac011ee65b377(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5096,7 +5532,7 @@ long long _wrap_dist_collective_options_group_get_cdist_8e0ac011ee65b377(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5108,7 +5544,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_8e0ac011ee65b377(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5121,7 +5557,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_8e0ac011ee65b377
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5133,7 +5569,7 @@ void _wrap_dist_collective_options_axis_set_cdist_8e0ac011ee65b377(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5146,7 +5582,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_8e0ac011ee65b377(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5158,7 +5594,7 @@ void _wrap_dist_collective_options_planned_set_cdist_8e0ac011ee65b377(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5171,7 +5607,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_8e0ac011ee65b377(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5183,7 +5619,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5196,7 +5632,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5208,7 +5644,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5221,7 +5657,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_8e0ac011ee65b377(di
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_8e0ac011ee65b377() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_abd21ecd3cd5eba4() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5232,7 +5668,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5242,7 +5678,7 @@ void _wrap_delete_dist_collective_options_cdist_8e0ac011ee65b377(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5256,7 +5692,7 @@ void _wrap_dist_collective_options_set_weights_cdist_8e0ac011ee65b377(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5268,7 +5704,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_8e0ac011ee65b377(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5282,7 +5718,7 @@ void _wrap_dist_collective_options_set_splits_cdist_8e0ac011ee65b377(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5292,7 +5728,7 @@ void _wrap_dist_collective_options_begin_work_cdist_8e0ac011ee65b377(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_8e0ac011ee65b377(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5305,7 +5741,7 @@ long long _wrap_dist_collective_options_work_cdist_8e0ac011ee65b377(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5342,7 +5778,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5381,7 +5817,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5418,7 +5854,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5453,7 +5889,7 @@ _gostring_ _wrap_dist_all_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5490,7 +5926,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5527,7 +5963,7 @@ _gostring_ _wrap_dist_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5564,7 +6000,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5599,7 +6035,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_8e0ac011ee65b377(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5638,7 +6074,7 @@ _gostring_ _wrap_dist_scan_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5677,7 +6113,7 @@ _gostring_ _wrap_dist_permute_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -5700,7 +6136,7 @@ _gostring_ _wrap_dist_barrier_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -5729,7 +6165,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -5756,7 +6192,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -5768,7 +6204,7 @@ void _wrap_dist_apply_options_kind_set_cdist_8e0ac011ee65b377(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5781,7 +6217,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_8e0ac011ee65b377(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -5793,7 +6229,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_8e0ac011ee65b377(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -5806,7 +6242,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_8e0ac011ee65b377(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -5818,7 +6254,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_8e0ac011ee65b377(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -5831,7 +6267,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_8e0ac011ee65b377(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -5843,7 +6279,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_8e0ac011ee65b377(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -5856,7 +6292,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_8e0ac011ee65b377(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_8e0ac011ee65b377() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_abd21ecd3cd5eba4() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -5867,7 +6303,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -5877,7 +6313,7 @@ void _wrap_delete_dist_apply_options_cdist_8e0ac011ee65b377(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5893,7 +6329,7 @@ void _wrap_dist_apply_options_set_states_cdist_8e0ac011ee65b377(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -5905,7 +6341,7 @@ void _wrap_dist_apply_options_set_function_cdist_8e0ac011ee65b377(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -5915,7 +6351,7 @@ void _wrap_dist_apply_options_want_norm_cdist_8e0ac011ee65b377(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_8e0ac011ee65b377(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -5928,7 +6364,7 @@ double _wrap_dist_apply_options_norm_cdist_8e0ac011ee65b377(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5967,7 +6403,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5988,7 +6424,7 @@ _gostring_ _wrap_dist_work_start_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6011,7 +6447,7 @@ _gostring_ _wrap_dist_work_ready_cdist_8e0ac011ee65b377(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_8e0ac011ee65b377(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_abd21ecd3cd5eba4(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6034,7 +6470,7 @@ _gostring_ _wrap_dist_work_test_cdist_8e0ac011ee65b377(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6057,7 +6493,7 @@ _gostring_ _wrap_dist_work_wait_cdist_8e0ac011ee65b377(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_8e0ac011ee65b377(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6084,7 +6520,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_8e0ac011ee65b377(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6105,7 +6541,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6115,7 +6551,7 @@ void _wrap_dist_work_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6147,7 +6583,7 @@ _gostring_ _wrap_dist_merge_call_cdist_8e0ac011ee65b377(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6175,7 +6611,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6208,7 +6644,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6235,7 +6671,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_8e0ac011ee65b377(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6262,7 +6698,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_8e0ac011ee65b377(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6289,7 +6725,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6316,7 +6752,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_8e0ac011ee65b377(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6352,7 +6788,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6375,7 +6811,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6405,7 +6841,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6433,7 +6869,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6462,7 +6898,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_8e0ac011ee65b377(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6485,7 +6921,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_8e0ac011ee65b377(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6513,7 +6949,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_8e0ac011ee65b377(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -6526,7 +6962,7 @@ long long _wrap_dist_value_retain_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -6536,7 +6972,7 @@ void _wrap_dist_value_release_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6549,7 +6985,7 @@ intgo _wrap_dist_value_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -6562,7 +6998,7 @@ long long _wrap_dist_value_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -6577,7 +7013,7 @@ long long _wrap_dist_value_item_cdist_8e0ac011ee65b377(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -6592,7 +7028,7 @@ _gostring_ _wrap_dist_value_key_cdist_8e0ac011ee65b377(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6612,7 +7048,7 @@ long long _wrap_dist_value_get_cdist_8e0ac011ee65b377(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -6648,7 +7084,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -6661,7 +7097,7 @@ long long _wrap_dist_value_variable_cdist_8e0ac011ee65b377(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6674,7 +7110,7 @@ _gostring_ _wrap_dist_value_text_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -6687,7 +7123,7 @@ long long _wrap_dist_value_object_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_8e0ac011ee65b377(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6712,7 +7148,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_8e0ac011ee65b377(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -6735,7 +7171,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -6747,7 +7183,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_8e0ac011ee65b377(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6760,7 +7196,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_8e0ac011ee65b377(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -6779,7 +7215,7 @@ void _wrap_dist_variable_options_name_set_cdist_8e0ac011ee65b377(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6792,7 +7228,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_8e0ac011ee65b377(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -6804,7 +7240,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_8e0ac011ee65b377(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6817,7 +7253,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_8e0ac011ee65b377(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -6829,7 +7265,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_8e0ac011ee65b377(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6842,7 +7278,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_8e0ac011ee65b377(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -6854,7 +7290,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_8e0ac011ee65b377(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6867,7 +7303,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_8e0ac011ee65b377(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_8e0ac011ee65b377() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_abd21ecd3cd5eba4() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -6878,7 +7314,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_8e0ac011ee65b377() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -6888,7 +7324,7 @@ void _wrap_delete_dist_variable_options_cdist_8e0ac011ee65b377(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_8e0ac011ee65b377(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -6900,7 +7336,7 @@ void _wrap_dist_variable_options_set_initial_cdist_8e0ac011ee65b377(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -6930,7 +7366,7 @@ _gostring_ _wrap_dist_variable_create_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6967,7 +7403,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-void _wrap_dist_variable_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -6977,7 +7413,7 @@ void _wrap_dist_variable_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -6990,7 +7426,7 @@ _gostring_ _wrap_dist_variable_name_cdist_8e0ac011ee65b377(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7003,7 +7439,7 @@ _gostring_ _wrap_dist_variable_class_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7016,7 +7452,7 @@ intgo _wrap_dist_variable_synchronization_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7029,7 +7465,7 @@ intgo _wrap_dist_variable_aggregation_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7042,7 +7478,7 @@ intgo _wrap_dist_variable_trainable_cdist_8e0ac011ee65b377(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7055,7 +7491,7 @@ intgo _wrap_dist_variable_num_copies_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7070,7 +7506,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_8e0ac011ee65b377(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7104,7 +7540,7 @@ _gostring_ _wrap_dist_variable_device_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7129,7 +7565,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_8e0ac011ee65b377(long long
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -7152,7 +7588,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7173,7 +7609,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_8e0ac011ee65b377(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7211,7 +7647,7 @@ _gostring_ _wrap_dist_variable_component_cdist_8e0ac011ee65b377(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7236,7 +7672,7 @@ _gostring_ _wrap_dist_variable_read_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7263,7 +7699,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7290,7 +7726,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_8e0ac011ee65b377(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7315,7 +7751,7 @@ _gostring_ _wrap_dist_replica_read_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7347,7 +7783,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7376,7 +7812,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_8e0ac011ee65b377(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7405,7 +7841,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_name_cdist_8e0ac011ee65b377(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   std::string text1 ;
@@ -7433,7 +7869,7 @@ _gostring_ _wrap_dist_reduce_op_from_name_cdist_8e0ac011ee65b377(_gostring_ _swi
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e0ac011ee65b377(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -7456,7 +7892,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_8e0ac011ee65b377(intgo _s
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7487,7 +7923,7 @@ _gostring_ _wrap_dist_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7516,7 +7952,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7547,7 +7983,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -7574,7 +8010,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -7601,7 +8037,7 @@ _gostring_ _wrap_dist_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -7629,7 +8065,7 @@ _gostring_ _wrap_dist_destination_device_cdist_8e0ac011ee65b377(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7658,7 +8094,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7689,7 +8125,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_8e0ac011ee65b377(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -7716,7 +8152,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_8e0ac011ee65b377(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -7743,7 +8179,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-_gostring_ _wrap_dist_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -7773,7 +8209,7 @@ _gostring_ _wrap_dist_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -7785,7 +8221,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_8e0ac011ee65b377(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7798,7 +8234,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_8e0ac011ee65b377(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_8e0ac011ee65b377() {
+dist_update_options *_wrap_new_dist_update_options_cdist_abd21ecd3cd5eba4() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -7809,7 +8245,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_8e0ac011ee65b377(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -7819,7 +8255,7 @@ void _wrap_delete_dist_update_options_cdist_8e0ac011ee65b377(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -7855,7 +8291,7 @@ _gostring_ _wrap_dist_update_values_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7889,7 +8325,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -7925,7 +8361,7 @@ _gostring_ _wrap_dist_replica_update_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-long long _wrap_dist_value_container_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7938,7 +8374,7 @@ long long _wrap_dist_value_container_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7963,7 +8399,7 @@ _gostring_ _wrap_dist_local_results_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -7975,7 +8411,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_8e0ac011ee65b377(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7988,7 +8424,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_8e0ac011ee65b377(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8000,7 +8436,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8013,7 +8449,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8025,7 +8461,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_8e0ac011ee65b377(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8038,7 +8474,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_8e0ac011ee65b377(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8050,7 +8486,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_8e0ac011ee65b377(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8063,7 +8499,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_8e0ac011ee65b377(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8075,7 +8511,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_8e0ac011ee65b377(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8088,7 +8524,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_8e0ac011ee65b377(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8100,7 +8536,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_8e0ac011ee65b377(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8113,7 +8549,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_8e0ac011ee65b377(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8125,7 +8561,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_8e0ac011ee65b377(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8138,7 +8574,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_8e0ac011ee65b377(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8150,7 +8586,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_8e0ac011ee65b377(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8163,7 +8599,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_8e0ac011ee65b377(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8175,7 +8611,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_8e0ac011ee65b377(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8188,7 +8624,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_8e0ac011ee65b377(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8200,7 +8636,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_8e0ac011ee65b377(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8213,7 +8649,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_8e0ac011ee65b377(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8225,7 +8661,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_8e0ac011ee65b377(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8238,7 +8674,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_8e0ac011ee65b377(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8250,7 +8686,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_8e0ac011ee65b377(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8263,7 +8699,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_8e0ac011ee65b377(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8275,7 +8711,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_8e0ac011ee65b377(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8288,7 +8724,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_8e0ac011ee65b377(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8300,7 +8736,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_8e0ac011ee65b377(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8313,7 +8749,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8325,7 +8761,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_8e0ac011ee65b3
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8338,7 +8774,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_8e0ac011ee65b
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e0ac011ee65b377() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_abd21ecd3cd5eba4() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -8349,7 +8785,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -8359,7 +8795,7 @@ void _wrap_delete_dist_dataset_options_cdist_8e0ac011ee65b377(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e0ac011ee65b377(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8373,7 +8809,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_8e0ac011ee65b377(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -8405,7 +8841,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_8e0ac011ee65b377(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8436,7 +8872,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_8e0ac011ee65b377(long l
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8478,7 +8914,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_8e0ac011ee65b377(long long
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8490,7 +8926,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_8e0ac011ee65b377(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8503,7 +8939,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_8e0ac011ee65b377(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8515,7 +8951,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_8e0ac011ee65b377(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8528,7 +8964,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8540,7 +8976,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_8e0ac011ee65b377(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8553,7 +8989,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_8e0ac011ee65b377(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_8e0ac011ee65b377() {
+dist_input_context *_wrap_new_dist_input_context_cdist_abd21ecd3cd5eba4() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -8564,7 +9000,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -8574,7 +9010,7 @@ void _wrap_delete_dist_input_context_cdist_8e0ac011ee65b377(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e0ac011ee65b377(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -8599,7 +9035,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_8e0ac011ee65b37
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8629,7 +9065,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_8e0ac011ee65b377(long l
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8660,7 +9096,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_8e0ac011ee65b377(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8683,7 +9119,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_8e0ac011ee65b377(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -8713,7 +9149,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -8736,7 +9172,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_8e0ac011ee65b377(long long _swi
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -8746,7 +9182,7 @@ void _wrap_dist_dataset_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -8769,7 +9205,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8781,7 +9217,7 @@ void _wrap_dist_position_pass_set_cdist_8e0ac011ee65b377(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8794,7 +9230,7 @@ long long _wrap_dist_position_pass_get_cdist_8e0ac011ee65b377(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8806,7 +9242,7 @@ void _wrap_dist_position_elements_set_cdist_8e0ac011ee65b377(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8819,7 +9255,7 @@ long long _wrap_dist_position_elements_get_cdist_8e0ac011ee65b377(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8831,7 +9267,7 @@ void _wrap_dist_position_examples_set_cdist_8e0ac011ee65b377(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8844,7 +9280,7 @@ long long _wrap_dist_position_examples_get_cdist_8e0ac011ee65b377(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_8e0ac011ee65b377(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -8856,7 +9292,7 @@ void _wrap_dist_position_batches_set_cdist_8e0ac011ee65b377(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8869,7 +9305,7 @@ long long _wrap_dist_position_batches_get_cdist_8e0ac011ee65b377(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_8e0ac011ee65b377() {
+dist_position *_wrap_new_dist_position_cdist_abd21ecd3cd5eba4() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -8880,7 +9316,7 @@ dist_position *_wrap_new_dist_position_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_position_cdist_8e0ac011ee65b377(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -8890,7 +9326,7 @@ void _wrap_delete_dist_position_cdist_8e0ac011ee65b377(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -8913,7 +9349,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_8e0ac011ee65b377(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_8e0ac011ee65b377(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -8938,7 +9374,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_8e0ac011ee65b377(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8961,7 +9397,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_8e0ac011ee65b377(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -8984,7 +9420,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_8e0ac011ee65b377(long long _s
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -8994,7 +9430,7 @@ void _wrap_dist_iterator_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9006,7 +9442,7 @@ void _wrap_dist_drift_num_copies_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9019,7 +9455,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_8e0ac011ee65b377(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9031,7 +9467,7 @@ void _wrap_dist_drift_replica_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9044,7 +9480,7 @@ intgo _wrap_dist_drift_replica_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9056,7 +9492,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_8e0ac011ee65b377(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9069,7 +9505,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_8e0ac011ee65b377(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9081,7 +9517,7 @@ void _wrap_dist_drift_element_set_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9094,7 +9530,7 @@ long long _wrap_dist_drift_element_get_cdist_8e0ac011ee65b377(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_8e0ac011ee65b377() {
+dist_drift *_wrap_new_dist_drift_cdist_abd21ecd3cd5eba4() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9105,7 +9541,7 @@ dist_drift *_wrap_new_dist_drift_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9115,7 +9551,7 @@ void _wrap_delete_dist_drift_cdist_8e0ac011ee65b377(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9140,7 +9576,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_8e0ac011ee65b377(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9172,7 +9608,7 @@ _gostring_ _wrap_dist_metric_create_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9210,7 +9646,7 @@ _gostring_ _wrap_dist_metric_update_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9235,7 +9671,7 @@ _gostring_ _wrap_dist_metric_result_cdist_8e0ac011ee65b377(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9258,7 +9694,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9271,7 +9707,7 @@ intgo _wrap_dist_metric_kind_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9284,7 +9720,7 @@ _gostring_ _wrap_dist_metric_name_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9297,7 +9733,7 @@ long long _wrap_dist_metric_variable_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9307,7 +9743,7 @@ void _wrap_dist_metric_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9345,7 +9781,7 @@ _gostring_ _wrap_dist_average_loss_cdist_8e0ac011ee65b377(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_8e0ac011ee65b377(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9376,7 +9812,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_8e0ac011ee65b377(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9397,7 +9833,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9418,7 +9854,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_8e0ac011ee65b377(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9439,7 +9875,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_8e0ac011ee65b377(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_8e0ac011ee65b377() {
+long long _wrap_dist_get_strategy_cdist_abd21ecd3cd5eba4() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -9450,7 +9886,7 @@ long long _wrap_dist_get_strategy_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_8e0ac011ee65b377() {
+intgo _wrap_dist_has_strategy_cdist_abd21ecd3cd5eba4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9461,7 +9897,7 @@ intgo _wrap_dist_has_strategy_cdist_8e0ac011ee65b377() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_8e0ac011ee65b377() {
+intgo _wrap_dist_in_cross_replica_context_cdist_abd21ecd3cd5eba4() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9472,7 +9908,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_8e0ac011ee65b377() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_8e0ac011ee65b377() {
+long long _wrap_dist_get_replica_cdist_abd21ecd3cd5eba4() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -9483,7 +9919,7 @@ long long _wrap_dist_get_replica_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -9495,7 +9931,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_8e0ac011ee65b377(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -9508,7 +9944,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_8e0ac011ee65b377
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e0ac011ee65b377() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_abd21ecd3cd5eba4() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -9519,7 +9955,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_8e0ac011ee65b37
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -9529,7 +9965,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_8e0ac011ee65b377(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9550,7 +9986,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_8e0ac011ee65b377(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9571,7 +10007,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_8e0ac011ee65b377(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e0ac011ee65b377(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9592,7 +10028,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_8e0ac011ee65b377(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -9626,7 +10062,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -9660,7 +10096,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -9690,7 +10126,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9703,7 +10139,7 @@ long long _wrap_dist_checkpoint_size_cdist_8e0ac011ee65b377(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9718,7 +10154,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9761,7 +10197,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -9791,7 +10227,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_8e0ac011ee65b377(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -9804,7 +10240,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_8e0ac011ee65b377(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -9819,7 +10255,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_8e0ac011ee65b377(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9839,7 +10275,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_8e0ac011ee65b377(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -9849,7 +10285,1240 @@ void _wrap_dist_checkpoint_destroy_cdist_8e0ac011ee65b377(long long _swig_go_0) 
 }
 
 
-intgo _wrap_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_abd21ecd3cd5eba4() {
+  dist_topology_options *result = 0 ;
+  dist_topology_options *_swig_go_result;
+  
+  
+  result = (dist_topology_options *)new_dist_topology_options();
+  *(dist_topology_options **)&_swig_go_result = (dist_topology_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_topology_options_cdist_abd21ecd3cd5eba4(dist_topology_options *_swig_go_0) {
+  dist_topology_options *arg1 = (dist_topology_options *) 0 ;
+  
+  arg1 = *(dist_topology_options **)&_swig_go_0; 
+  
+  delete_dist_topology_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_topology_create_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+  int32_t *arg1 = (int32_t *) 0 ;
+  size_t arg2 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  dist_topology_options *arg6 = (dist_topology_options *) 0 ;
+  dist_topology **arg7 = (dist_topology **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t *)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (int32_t *)_swig_go_2.array; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = *(dist_topology_options **)&_swig_go_5; 
+  arg7 = (dist_topology **)_swig_go_6; 
+  
+  result = (dist_status)dist_topology_create((int const *)arg1,SWIG_STD_MOVE(arg2),(int const *)arg3,arg4,arg5,(dist_topology_options const *)arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_from_host_cdist_abd21ecd3cd5eba4(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+  dist_topology_options *arg1 = (dist_topology_options *) 0 ;
+  dist_topology **arg2 = (dist_topology **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_topology_options **)&_swig_go_0; 
+  arg2 = (dist_topology **)_swig_go_1; 
+  
+  result = (dist_status)dist_topology_from_host((dist_topology_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_topology_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_topology_destroy(arg1);
+  
+}
+
+
+intgo _wrap_dist_topology_mesh_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_topology_mesh_rank((dist_topology const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_topology_num_tasks_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_topology_num_tasks((dist_topology const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_topology_num_devices_per_task_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_topology_num_devices_per_task((dist_topology const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_topology_num_missing_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  result = dist_topology_num_missing_devices((dist_topology const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_task_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_topology_task_at((dist_topology const *)arg1,(int const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_device_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_topology_device_at((dist_topology const *)arg1,(int const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_cpu_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_topology_cpu_at((dist_topology const *)arg1,(int const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_device_name_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  char *arg3 = (char *) 0 ;
+  char *arg4 = (char *) 0 ;
+  size_t arg5 ;
+  std::string text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
+  
+  arg4 = (char *)_swig_go_3.array; 
+  arg5 = (size_t)_swig_go_4; 
+  
+  result = (dist_status)dist_topology_device_name_at((dist_topology const *)arg1,(int const *)arg2,(char const *)arg3,arg4,SWIG_STD_MOVE(arg5));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_topology_host_name_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  char *arg3 = (char *) 0 ;
+  char *arg4 = (char *) 0 ;
+  size_t arg5 ;
+  std::string text3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  
+  text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
+  arg3 = &text3[0];
+  
+  arg4 = (char *)_swig_go_3.array; 
+  arg5 = (size_t)_swig_go_4; 
+  
+  result = (dist_status)dist_topology_host_name_at((dist_topology const *)arg1,(int const *)arg2,(char const *)arg3,arg4,SWIG_STD_MOVE(arg5));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_build_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  size_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  dist_device_assignment **arg7 = (dist_device_assignment **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (dist_device_assignment **)_swig_go_6; 
+  
+  result = (dist_status)dist_device_assignment_build(arg1,(int const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4),arg5,arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  size_t arg5 ;
+  dist_device_assignment **arg6 = (dist_device_assignment **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_device_assignment **)_swig_go_5; 
+  
+  result = (dist_status)dist_device_assignment_create(arg1,(int const *)arg2,arg3,arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_device_assignment **)_swig_go_1; 
+  
+  result = (dist_status)dist_device_assignment_create_single(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_device_assignment_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_device_assignment_destroy(arg1);
+  
+}
+
+
+long long _wrap_dist_device_assignment_topology_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  dist_topology *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_topology *)dist_device_assignment_topology((dist_device_assignment const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_device_assignment_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_device_assignment_num_replicas((dist_device_assignment const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_device_assignment_num_logical_devices((dist_device_assignment const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_device_assignment_device((dist_device_assignment const *)arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  char *arg5 = (char *) 0 ;
+  size_t arg6 ;
+  std::string text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = &text4[0];
+  
+  arg5 = (char *)_swig_go_4.array; 
+  arg6 = (size_t)_swig_go_5; 
+  
+  result = (dist_status)dist_device_assignment_device_name((dist_device_assignment const *)arg1,arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  char *arg5 = (char *) 0 ;
+  size_t arg6 ;
+  std::string text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
+  arg4 = &text4[0];
+  
+  arg5 = (char *)_swig_go_4.array; 
+  arg6 = (size_t)_swig_go_5; 
+  
+  result = (dist_status)dist_device_assignment_host_name((dist_device_assignment const *)arg1,arg2,arg3,(char const *)arg4,arg5,SWIG_STD_MOVE(arg6));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_partition_kind_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_partition_kind_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_partition_num_logical_devices_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_logical_devices = arg2;
+  
+}
+
+
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_logical_devices);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_partition_logical_device_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->logical_device = arg2;
+  
+}
+
+
+intgo _wrap_dist_partition_logical_device_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->logical_device);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_partition_uneven_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->uneven = arg2;
+  
+}
+
+
+intgo _wrap_dist_partition_uneven_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->uneven);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_partition_spmd_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->spmd = arg2;
+  
+}
+
+
+intgo _wrap_dist_partition_spmd_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->spmd);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_partition *_wrap_new_dist_partition_cdist_abd21ecd3cd5eba4() {
+  dist_partition *result = 0 ;
+  dist_partition *_swig_go_result;
+  
+  
+  result = (dist_partition *)new_dist_partition();
+  *(dist_partition **)&_swig_go_result = (dist_partition *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_partition_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  delete_dist_partition(arg1);
+  
+}
+
+
+void _wrap_dist_partition_set_shape_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_partition_set_shape(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_partition_set_dimensions_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_partition_set_dimensions(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+_gostring_ _wrap_dist_partition_check_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  
+  result = (dist_status)dist_partition_check((dist_partition const *)arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_strategy_num_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_strategy_num_logical_devices((dist_strategy const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_strategy_device_assignment_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_device_assignment *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_device_assignment *)dist_strategy_device_assignment((dist_strategy const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_split_options_uneven_set_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+  dist_split_options *arg1 = (dist_split_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_split_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->uneven = arg2;
+  
+}
+
+
+intgo _wrap_dist_split_options_uneven_get_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0) {
+  dist_split_options *arg1 = (dist_split_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_split_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->uneven);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_split_options *_wrap_new_dist_split_options_cdist_abd21ecd3cd5eba4() {
+  dist_split_options *result = 0 ;
+  dist_split_options *_swig_go_result;
+  
+  
+  result = (dist_split_options *)new_dist_split_options();
+  *(dist_split_options **)&_swig_go_result = (dist_split_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_split_options_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0) {
+  dist_split_options *arg1 = (dist_split_options *) 0 ;
+  
+  arg1 = *(dist_split_options **)&_swig_go_0; 
+  
+  delete_dist_split_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_assign_to_logical_device(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_replicate_to_logical_devices(arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_partition_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_partition *_swig_go_1) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  
+  result = (dist_status)dist_value_partition((dist_value const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_devices_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_devices_options *_wrap_new_dist_devices_options_cdist_abd21ecd3cd5eba4() {
+  dist_devices_options *result = 0 ;
+  dist_devices_options *_swig_go_result;
+  
+  
+  result = (dist_devices_options *)new_dist_devices_options();
+  *(dist_devices_options **)&_swig_go_result = (dist_devices_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_devices_options_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  
+  delete_dist_devices_options(arg1);
+  
+}
+
+
+void _wrap_dist_devices_options_add_result_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  
+  dist_devices_options_add_result(arg1,(dist_partition const *)arg2);
+  
+}
+
+
+_gostring_ _wrap_dist_run_on_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_values_fn arg2 = (dist_values_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_devices_options *arg6 = (dist_devices_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_values : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_devices_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)dist_run_on_devices(arg1,arg2,arg3,arg4,arg5,(dist_devices_options const *)arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_device_replica_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_device_replica((dist_replica const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_axis_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  int32_t *arg4 = (int32_t *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (int32_t *)_swig_go_2; 
+  arg4 = (int32_t *)_swig_go_3; 
+  
+  result = (dist_status)dist_device_axis(arg1,(char const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_device_axis_group_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_group **arg3 = (dist_group **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_group **)_swig_go_2; 
+  
+  result = (dist_status)dist_device_axis_group(arg1,(char const *)arg2,(dist_group const **)arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_halo_ndim_set_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, intgo _swig_go_1) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->ndim = arg2;
+  
+}
+
+
+intgo _wrap_dist_halo_ndim_get_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->ndim);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_halo *_wrap_new_dist_halo_cdist_abd21ecd3cd5eba4() {
+  dist_halo *result = 0 ;
+  dist_halo *_swig_go_result;
+  
+  
+  result = (dist_halo *)new_dist_halo();
+  *(dist_halo **)&_swig_go_result = (dist_halo *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_halo_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  
+  delete_dist_halo(arg1);
+  
+}
+
+
+void _wrap_dist_halo_set_parts_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_halo_set_parts(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_halo_set_low_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_halo_set_low(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_halo_set_high_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  long long *arg2 = (long long *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  arg2 = (long long *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_halo_set_high(arg1,(long long const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+void _wrap_dist_halo_set_edges_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_halo *arg1 = (dist_halo *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  
+  arg1 = *(dist_halo **)&_swig_go_0; 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  dist_halo_set_edges(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3));
+  
+}
+
+
+_gostring_ _wrap_dist_halo_exchange_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_tensor *arg2 = (dist_tensor *) 0 ;
+  dist_halo *arg3 = (dist_halo *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors2 ;
+  dist_swig::Tensors tensors4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  arg2 = tensors2.unpack((const int64_t *)_swig_go_1.array, (size_t)_swig_go_1.len);
+  
+  arg3 = *(dist_halo **)&_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  arg5 = *(dist_collective_options **)&_swig_go_4; 
+  
+  result = (dist_status)dist_halo_exchange(arg1,(dist_tensor const *)arg2,(dist_halo const *)arg3,arg4,(dist_collective_options const *)arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reshard_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  dist_partition *arg3 = (dist_partition *) 0 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor *arg5 = (dist_tensor *) 0 ;
+  dist_collective_options *arg6 = (dist_collective_options *) 0 ;
+  dist_swig::Tensors tensors4 ;
+  dist_swig::Tensors tensors5 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  arg3 = *(dist_partition **)&_swig_go_2; 
+  
+  arg4 = tensors4.unpack((const int64_t *)_swig_go_3.array, (size_t)_swig_go_3.len);
+  
+  
+  arg5 = tensors5.unpack((const int64_t *)_swig_go_4.array, (size_t)_swig_go_4.len);
+  
+  arg6 = *(dist_collective_options **)&_swig_go_5; 
+  
+  result = (dist_status)dist_reshard(arg1,(dist_partition const *)arg2,(dist_partition const *)arg3,(dist_tensor const *)arg4,arg5,(dist_collective_options const *)arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reshard_bytes_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+  dist_partition *arg1 = (dist_partition *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  dist_dtype arg3 ;
+  int32_t arg4 ;
+  int64_t *arg5 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_partition **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  arg3 = (dist_dtype)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t *)_swig_go_4; 
+  
+  result = (dist_status)dist_reshard_bytes((dist_partition const *)arg1,(dist_partition const *)arg2,arg3,arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9869,7 +11538,7 @@ intgo _wrap_fail_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -9889,7 +11558,7 @@ intgo _wrap_fail_as_told_cdist_8e0ac011ee65b377(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9902,7 +11571,7 @@ _gostring_ _wrap_Text_text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -9925,7 +11594,7 @@ _gostring_ _wrap_Text_explain_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -9948,7 +11617,30 @@ _gostring_ _wrap_Text_explain_dataset_cdist_8e0ac011ee65b377(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+  Text *arg1 = (Text *) 0 ;
+  dist_topology *arg2 = (dist_topology *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Text **)&_swig_go_0; 
+  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->explain_topology((dist_topology const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Text_describe_value_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -9971,7 +11663,7 @@ _gostring_ _wrap_Text_describe_value_cdist_8e0ac011ee65b377(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -9994,7 +11686,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_8e0ac011ee65b377(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -10017,7 +11709,7 @@ _gostring_ _wrap_Text_write_trace_cdist_8e0ac011ee65b377(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_8e0ac011ee65b377(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10047,7 +11739,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_8e0ac011ee65b377(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_8e0ac011ee65b377() {
+Text *_wrap_new_Text_cdist_abd21ecd3cd5eba4() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -10058,7 +11750,7 @@ Text *_wrap_new_Text_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_Text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -10068,7 +11760,7 @@ void _wrap_delete_Text_cdist_8e0ac011ee65b377(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -10091,7 +11783,7 @@ _gostring_ _wrap_Stragglers_read_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -10104,7 +11796,7 @@ long long _wrap_Stragglers_size_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -10119,7 +11811,7 @@ intgo _wrap_Stragglers_collective_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -10134,7 +11826,7 @@ intgo _wrap_Stragglers_group_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -10149,7 +11841,7 @@ intgo _wrap_Stragglers_replica_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_meetings_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_meetings_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -10164,7 +11856,7 @@ long long _wrap_Stragglers_meetings_cdist_8e0ac011ee65b377(Stragglers *_swig_go_
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -10179,7 +11871,7 @@ long long _wrap_Stragglers_times_last_cdist_8e0ac011ee65b377(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -10194,7 +11886,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -10209,7 +11901,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_8e0ac011ee65b377(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -10224,7 +11916,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_8e0ac011ee65b377() {
+Stragglers *_wrap_new_Stragglers_cdist_abd21ecd3cd5eba4() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -10235,7 +11927,7 @@ Stragglers *_wrap_new_Stragglers_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -10245,7 +11937,338 @@ void _wrap_delete_Stragglers_cdist_8e0ac011ee65b377(Stragglers *_swig_go_0) {
 }
 
 
-void _wrap_tensor_at_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_Numbers_size_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  
+  result = (int64_t)((Numbers const *)arg1)->size();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_Numbers_at_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (int64_t)((Numbers const *)arg1)->at(arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_Numbers_topology_mesh_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_topology *arg2 = (dist_topology *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->topology_mesh_shape((dist_topology const *)arg2);
+  
+}
+
+
+void _wrap_Numbers_topology_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_topology *arg2 = (dist_topology *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->topology_device_coordinates((dist_topology const *)arg2);
+  
+}
+
+
+void _wrap_Numbers_topology_missing_devices_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_topology *arg2 = (dist_topology *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->topology_missing_devices((dist_topology const *)arg2);
+  
+}
+
+
+void _wrap_Numbers_topology_serialized_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_topology *arg2 = (dist_topology *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_topology *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->topology_serialized((dist_topology const *)arg2);
+  
+}
+
+
+void _wrap_Numbers_device_assignment_core_assignment_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
+  
+  (arg1)->device_assignment_core_assignment((dist_device_assignment const *)arg2);
+  
+}
+
+
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  result = (dist_status)(arg1)->device_assignment_coordinates((dist_device_assignment const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_device_assignment *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  result = (dist_status)(arg1)->device_assignment_lookup_replicas((dist_device_assignment const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_Numbers_partition_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  
+  (arg1)->partition_shape((dist_partition const *)arg2);
+  
+}
+
+
+void _wrap_Numbers_partition_dimensions_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  
+  (arg1)->partition_dimensions((dist_partition const *)arg2);
+  
+}
+
+
+_gostring_ _wrap_Numbers_partition_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_partition *arg2 = (dist_partition *) 0 ;
+  int32_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = *(dist_partition **)&_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  result = (dist_status)(arg1)->partition_shard((dist_partition const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Numbers_value_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_tensor *arg4 = (dist_tensor *) 0 ;
+  dist_tensor view4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  view4 = dist_tensor();
+  arg4 = &view4;
+  
+  
+  result = (dist_status)(arg1)->value_shard((dist_value const *)arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  {
+    int64_t numbers[dist_swig::kTensorNumbers] = {
+      0
+    };
+    dist_swig::pack(view4, numbers);
+    std::memcpy(_swig_go_3.array, numbers, sizeof numbers);
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_Numbers_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  dist_replica *arg2 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  arg2 = (dist_replica *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)(arg1)->device_coordinates(arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+Numbers *_wrap_new_Numbers_cdist_abd21ecd3cd5eba4() {
+  Numbers *result = 0 ;
+  Numbers *_swig_go_result;
+  
+  
+  result = (Numbers *)new Numbers();
+  *(Numbers **)&_swig_go_result = (Numbers *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_Numbers_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
+  Numbers *arg1 = (Numbers *) 0 ;
+  
+  arg1 = *(Numbers **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_topology_from_serialized_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  long long *arg1 = (long long *) 0 ;
+  size_t arg2 ;
+  dist_topology **arg3 = (dist_topology **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (long long *)_swig_go_0.array; 
+  arg2 = (size_t)_swig_go_1; 
+  arg3 = (dist_topology **)_swig_go_2; 
+  
+  result = (dist_status)topology_from_serialized((long long const *)arg1,SWIG_STD_MOVE(arg2),arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_split_to_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  long long *arg3 = (long long *) 0 ;
+  size_t arg4 ;
+  dist_split_options *arg5 = (dist_split_options *) 0 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (long long *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = *(dist_split_options **)&_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)split_to_logical_devices(arg1,arg2,(long long const *)arg3,SWIG_STD_MOVE(arg4),(dist_split_options const *)arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_tensor_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10272,7 +12295,7 @@ void _wrap_tensor_at_cdist_8e0ac011ee65b377(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_8e0ac011ee65b377(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -10293,7 +12316,7 @@ void _wrap_Destinations_add_cdist_8e0ac011ee65b377(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_8e0ac011ee65b377(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -10306,7 +12329,7 @@ dist_destination *_wrap_Destinations_get_cdist_8e0ac011ee65b377(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_8e0ac011ee65b377() {
+Destinations *_wrap_new_Destinations_cdist_abd21ecd3cd5eba4() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -10317,7 +12340,7 @@ Destinations *_wrap_new_Destinations_cdist_8e0ac011ee65b377() {
 }
 
 
-void _wrap_delete_Destinations_cdist_8e0ac011ee65b377(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -10327,7 +12350,7 @@ void _wrap_delete_Destinations_cdist_8e0ac011ee65b377(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10365,7 +12388,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_8e0ac011ee65b377(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10403,7 +12426,7 @@ _gostring_ _wrap_quick_broadcast_cdist_8e0ac011ee65b377(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_8e0ac011ee65b377(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
