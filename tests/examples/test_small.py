@@ -5,6 +5,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 PROGRAM = os.environ["PROGRAM"]
@@ -98,6 +99,41 @@ class TpuSplit(unittest.TestCase):
             for j in range(4)
         ]
         self.assertEqual(output_of(), "\n".join([*expected, "all 384 pixels: 0 wrong\n"]))
+
+
+class TensorParallel(unittest.TestCase):
+    """A part of a real layer gives ONNX Runtime's answer, however many devices it is divided over."""
+
+    WEIGHTS, REFERENCE = (
+        os.path.join(os.environ.get("DATA", ""), name + ".safetensors") for name in ("weights", "reference")
+    )
+    LINE = re.compile(r" ?(\d+) logical device(?:: |s:) (\d\.\de[-+]\d\d) from ONNX Runtime, .* times as fast")
+
+    def refusal_of(self, *arguments):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60)
+        self.assertIn(done.returncode, (1, 2), done)
+        return done.stderr
+
+    def test_answers_are_those_of_onnx_runtime(self):
+        lines = output_of(self.WEIGHTS, self.REFERENCE, "1", "2", "4").splitlines()
+        rows = [self.LINE.fullmatch(line) for line in lines]
+        self.assertNotIn(None, rows, lines)
+        self.assertEqual([int(row[1]) for row in rows], [1, 2, 4])
+        for row in rows:
+            self.assertLess(float(row[2]), 5e-6)
+
+    def test_other_weights_are_noticed(self):
+        with open(self.WEIGHTS, "rb") as file:
+            contents = file.read()
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(contents[:-40_000] + bytes(40_000))
+            file.flush()
+            self.assertIn("further than rounding explains", self.refusal_of(file.name, self.REFERENCE))
+
+    def test_impossible_divisions_are_refused(self):
+        self.assertIn("heads", self.refusal_of(self.WEIGHTS, self.REFERENCE, "3"))
+        self.assertIn("1 to 64", self.refusal_of(self.WEIGHTS, self.REFERENCE, "0"))
+        self.assertIn('no tensor "input"', self.refusal_of(self.WEIGHTS, self.WEIGHTS))
 
 
 if __name__ == "__main__":
