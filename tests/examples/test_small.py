@@ -101,6 +101,35 @@ class TpuSplit(unittest.TestCase):
         self.assertEqual(output_of(), "\n".join([*expected, "all 384 pixels: 0 wrong\n"]))
 
 
+class ConvSplit(unittest.TestCase):
+    """Tiles with halos give the bits of the unpartitioned run; without halos they do not."""
+
+    DIGITS = os.path.join(os.environ.get("DATA", ""), "digits.csv")
+    LINE = re.compile(
+        r"(\d+) x (\d+) tiles, 16384 numbers; other than unpartitioned: (\d+), without halos (\d+)\n"
+    )
+
+    def differences_on(self, *tiles):
+        done = self.LINE.fullmatch(output_of(self.DIGITS, *(str(n) for n in tiles)))
+        self.assertEqual((int(done[1]), int(done[2])), tiles or (2, 4))
+        return int(done[3]), int(done[4])
+
+    def test_any_tiles_give_the_same_bits(self):
+        for tiles in ((), (2, 4), (1, 8), (4, 1), (16, 2)):
+            with_halos, without = self.differences_on(*tiles)
+            self.assertEqual(with_halos, 0)
+            self.assertGreater(without, 1000)
+
+    def test_one_tile_has_no_neighbours(self):
+        self.assertEqual(self.differences_on(1, 1), (0, 0))
+
+    def test_impossible_tiles_are_refused(self):
+        for tiles in (("3", "2"), ("0", "4"), ("-1", "-1"), ("16", "16"), ("2",)):
+            done = subprocess.run([PROGRAM, self.DIGITS, *tiles], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("usage: conv_split", done.stderr)
+
+
 class TensorParallel(unittest.TestCase):
     """A part of a real layer gives ONNX Runtime's answer, however many devices it is divided over."""
 
