@@ -3987,7 +3987,8 @@ typedef struct dist_devices_options {
   int32_t reserved;   /* 0 */
   int64_t timeout_ns; /* of the whole run on devices; 0: none */
   /* how results belong together: none, one for all leaves, or one for each in the order of the nest (dictionaries by
-   * key); NULL: as fits. Their shape is not read. */
+   * key); NULL: as fits, which takes results of the first split argument's tiling for tiles also where each is whole: say
+   * REPLICATE then. Their shape is not read. */
   const dist_partition *const *results;
   size_t num_results;
 } dist_devices_options;

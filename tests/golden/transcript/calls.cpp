@@ -17,7 +17,7 @@ namespace {
 
 bool is_name(std::string_view literal) {
   return literal.size() > 1 && std::isdigit(static_cast<unsigned char>(literal[1])) != 0 &&
-         std::string_view("srvxdic").find(literal[0]) != std::string_view::npos &&
+         std::string_view("srvxdicta").find(literal[0]) != std::string_view::npos &&
          literal.find_first_not_of("0123456789", 1) == literal.npos;
 }
 
@@ -50,7 +50,7 @@ Fields given_to(Player& player, const auto& keys, std::tuple<A...>& all, const F
                 bool binding) {
   Lookup names(player, expected, binding);
   Fields given;
-  Sink sink{given, names, 0, false, true};
+  Sink sink{given, names, {}, true};
   each(keys, all, Give(sink));
   return given;
 }
@@ -169,21 +169,6 @@ void accumulate(void* acc, const void* in, std::size_t count, dist_dtype dtype, 
 
 // ---- Calls
 
-template <class R>
-void put_returned(Sink& sink, R returned, bool is_item) {
-  if constexpr (std::is_integral_v<R>) {
-    sink.put("out", std::to_string(returned));
-  } else if constexpr (std::is_same_v<R, const char*>) {
-    sink.put("out", text_literal(returned));
-  } else {
-    using T = std::remove_pointer_t<R>;
-    sink.put("out", returned == nullptr ? "-" : sink.names.comes(kLetter<T>, returned, "out", false));
-    if constexpr (kLetter<T> == 'v') {
-      if (returned != nullptr && !is_item) sink.put("out.is", tree_of(returned, sink.names));
-    }
-  }
-}
-
 template <bool kHasStatus, class R, class... A>
 void perform(Player& player, const Line& line, R (*fn)(A...),
              const std::array<const char*, sizeof...(A)>& keys) {
@@ -196,21 +181,18 @@ void perform(Player& player, const Line& line, R (*fn)(A...),
   Lookup names(player, line.answered, true);
   Fields came;
   Sink sink{came, names};
-  if (const std::string* const n = find(line.given, "n")) {
-    sink.n = static_cast<std::size_t>(integer_of(*n));
-    sink.has_arrays = true;
-  }
   if constexpr (std::is_void_v<R>) {
     std::apply(fn, all);
   } else {
     const R returned = std::apply(fn, all);
     for (dist_value** value : make.values()) player.release_later(*value);
+    each(keys, all, sink.extents);
     if constexpr (!kHasStatus) {
-      put_returned(sink, returned, line.name.starts_with("value_"));
+      put_returned(sink, line.name, returned);
     } else {
       sink.put("status", std::to_string(returned));
       if (returned == DIST_OK) {
-        each(keys, all, Answer(sink, line.name.find("_create") != line.name.npos));
+        each(keys, all, Answer(sink, makes_object(line.name)));
       } else {
         sink.put("error", text_literal(dist_last_error()));
       }

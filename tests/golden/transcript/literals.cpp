@@ -117,15 +117,33 @@ Elements tensor_of(std::string_view literal) {
   return elements;
 }
 
+namespace {
+
+// A tensor that is divided: the whole, and what each logical device has.
+std::string sharded(const dist_value* value, const dist_tensor& whole) {
+  dist_partition partition = DIST_PARTITION_INIT;
+  if (dist_value_partition(value, &partition) != DIST_OK) return "(sharded)";
+  std::string text = "(sharded " + literal_of(whole);
+  for (int32_t device = 0; device < partition.num_logical_devices; ++device) {
+    dist_tensor shard;
+    const bool has_shard = dist_value_shard(value, device, nullptr, &shard) == DIST_OK;
+    text.append(" ").append(has_shard ? literal_of(shard) : "none");
+  }
+  return text.append(")");
+}
+
+}  // namespace
+
 std::string tree_of(const dist_value* value, Names& names) {
   const int32_t kind = dist_value_kind(value);
   if (kind == 0 || kind == DIST_VALUE_NONE) return "none";
   if (kind == DIST_VALUE_OBJECT) return "object";
   if (kind == DIST_VALUE_TEXT) return "t:" + encode_text(dist_value_text(value));
   if (kind == DIST_VALUE_VARIABLE) return names.known('x', dist_value_variable(value));
-  if (kind == DIST_VALUE_TENSOR) {
+  if (kind == DIST_VALUE_TENSOR || kind == DIST_VALUE_SHARDED) {
     dist_tensor view;
-    return dist_value_tensor(value, &view) == DIST_OK ? literal_of(view) : "tensor";
+    if (dist_value_tensor(value, &view) != DIST_OK) return "tensor";
+    return kind == DIST_VALUE_TENSOR ? literal_of(view) : sharded(value, view);
   }
   std::string text = "(";
   for (const Kind& one : kKinds) {

@@ -15,7 +15,9 @@
 
 namespace golden::transcript {
 
-constexpr std::size_t kTextBytes = 512;  // for texts that are written to the caller's memory
+// For what is written to the caller's memory.
+constexpr std::size_t kTextBytes = 512;
+constexpr std::size_t kNumbers = 512;
 
 inline int64_t integer_of(std::string_view literal) {
   int64_t number = 0;
@@ -51,11 +53,15 @@ class Make {
     const std::string* const given = find(line_.given, key);
     using T = std::remove_pointer_t<P>;
     if constexpr (std::is_integral_v<P>) {
-      if (key == "size_bytes") return static_cast<P>(kTextBytes);
+      if (key == "size_bytes") return static_cast<P>(bytes_ == nullptr ? kTextBytes : bytes_->bytes.size());
+      if (key == "capacity") return static_cast<P>(kNumbers);
       if (key == "num_axes") return static_cast<P>(items("axes").size());
       return given == nullptr ? P{} : static_cast<P>(integer_of(*given));
     } else if constexpr (std::is_same_v<P, void*>) {
       return function_;
+    } else if constexpr (std::is_same_v<P, const void*>) {
+      if (given != nullptr) bytes_ = &keep(tensor_of(*given));
+      return bytes_ == nullptr ? nullptr : bytes_->bytes.data();
     } else if constexpr (std::is_function_v<T>) {
       return given == nullptr ? nullptr : function<P>();
     } else if constexpr (std::is_same_v<P, const dist_destination*>) {
@@ -75,7 +81,7 @@ class Make {
     } else if constexpr (std::is_const_v<T>) {
       return given == nullptr ? nullptr : array<std::remove_const_t<T>>(items(key)).data();
     } else {
-      auto& out = keep(std::vector<T>(std::max<std::size_t>(n_, 1)));
+      auto& out = keep(std::vector<T>(std::max(n_, std::is_integral_v<T> ? kNumbers : 1)));
       if constexpr (std::is_same_v<T, dist_value*>) {
         for (dist_value*& one : out) values_.push_back(&one);
       }
@@ -188,6 +194,7 @@ class Make {
   std::size_t n_ = 0;
   bool has_arrays_ = false;
   Played* function_ = nullptr;
+  const Elements* bytes_ = nullptr;
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<dist_value**> values_;
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "extents.hpp"
 #include "line.hpp"
 #include "literals.hpp"
 #include "structs.hpp"
@@ -34,11 +35,25 @@ template <>
 inline constexpr char kLetter<dist_iterator> = 'i';
 template <>
 inline constexpr char kLetter<dist_cross_device> = 'c';
+template <>
+inline constexpr char kLetter<dist_topology> = 't';
+template <>
+inline constexpr char kLetter<dist_device_assignment> = 'a';
 template <class T>
 concept Object = kLetter<std::remove_const_t<T>>
 != 0;
 
 inline std::string text_literal(const char* text) { return text == nullptr ? "-" : "t:" + encode_text(text); }
+
+// Calls whose object is a new one.
+inline bool makes_object(std::string_view call) {
+  return call.find("_create") != call.npos || call.ends_with("_build") || call.ends_with("_from_serialized");
+}
+
+inline std::string bytes_literal(const void* bytes, std::size_t size) {
+  const auto count = static_cast<int64_t>(size);
+  return literal_of({const_cast<void*>(bytes), DIST_U8, 1, &count, nullptr});
+}
 
 template <class T, class Literal>
 std::string array_of(const T* items, std::size_t n, const Literal& literal) {
@@ -46,13 +61,16 @@ std::string array_of(const T* items, std::size_t n, const Literal& literal) {
   for (std::size_t i = 0; i < n; ++i) text.append(i == 0 ? "" : " ").append(literal(items[i]));
   return text.append(")");
 }
+template <std::integral T>
+std::string array_of(const T* numbers, std::size_t n) {
+  return array_of(numbers, n, [](T number) { return std::to_string(number); });
+}
 
 // Where fields go, and who names objects.
 struct Sink {
   Fields& to;
   Names& names;
-  std::size_t n = 0;        // the size of the call's arrays
-  bool has_arrays = false;  // "n" is a parameter
+  Extents extents{};
   bool of_program = false;  // the program's function is called, not libdist's
 
   void put(std::string key, std::string value) { to.push_back({std::move(key), std::move(value)}); }
@@ -62,13 +80,40 @@ struct Sink {
   }
 };
 
+// What a call without a status answers.
+template <class R>
+void put_returned(Sink& sink, std::string_view call, R returned) {
+  using T = std::remove_const_t<std::remove_pointer_t<R>>;
+  if constexpr (std::is_integral_v<R>) {
+    sink.put("out", std::to_string(returned));
+  } else if constexpr (std::is_same_v<R, const char*>) {
+    sink.put("out", text_literal(returned));
+  } else if constexpr (std::is_same_v<T, uint8_t>) {
+    sink.put("out", bytes_literal(returned, sink.extents.bytes));
+  } else if constexpr (std::is_integral_v<T>) {
+    for (const std::string_view object : {"topology_", "device_assignment_"}) {
+      if (call.starts_with(object))
+        sink.put("out", array_of(returned, sink.extents.of(call.substr(object.size()))));
+    }
+  } else {
+    sink.put("out", returned == nullptr ? "-" : sink.names.comes(kLetter<T>, returned, "out", false));
+    // Which tree an item is its list's says.
+    if constexpr (kLetter<T> == 'v') {
+      if (returned != nullptr && !call.starts_with("value_")) {
+        sink.put("out.is", tree_of(returned, sink.names));
+      }
+    }
+  }
+}
+
 class Give {
  public:
   explicit Give(Sink& sink) : sink_(sink) {}
 
   template <std::integral T>
   void operator()(std::string_view key, T number) {
-    if (key == "num_axes" || key == "size_bytes") return;  // the array's own size; the player's buffer
+    // The array's own size; the player's buffer.
+    if (key == "num_axes" || key == "size_bytes" || key == "capacity") return;
     put(key, std::to_string(number));
   }
   void operator()(std::string_view key, const char* text) {
@@ -86,33 +131,40 @@ class Give {
   template <Object T>
   void operator()(std::string_view key, T* const* objects) {
     if (objects == nullptr) return;
-    put(key, array_of(objects, sink_.n, [&](T* object) {
+    put(key, array_of(objects, sink_.extents.n, [&](T* object) {
           return object == nullptr ? "-" : sink_.names.known(kLetter<T>, object);
         }));
   }
   void operator()(std::string_view key, const char* const* texts) {
-    if (texts != nullptr) put(key, array_of(texts, sink_.n, text_literal));
+    if (texts != nullptr) put(key, array_of(texts, sink_.extents.n, text_literal));
   }
   void operator()(std::string_view key, const int32_t* numbers) {
-    if (numbers == nullptr) return;
-    put(key, array_of(numbers, sink_.n, [](int32_t number) { return std::to_string(number); }));
+    if (numbers != nullptr) put(key, array_of(numbers, sink_.extents.of(key)));
+  }
+  void operator()(std::string_view key, const int64_t* numbers) {
+    if (numbers != nullptr) put(key, array_of(numbers, sink_.extents.of(key)));
+  }
+  void operator()(std::string_view key, const void* bytes) {
+    if (bytes != nullptr) put(key, bytes_literal(bytes, sink_.extents.bytes));
   }
   void operator()(std::string_view key, const dist_tensor* tensors) {
     if (tensors == nullptr) return;
-    put(key, sink_.has_arrays ? array_of(tensors, sink_.n, literal_of) : literal_of(*tensors));
+    const Extents& extents = sink_.extents;
+    put(key, extents.has_arrays ? array_of(tensors, extents.n, literal_of) : literal_of(*tensors));
   }
   // A tensor to be written, or the copy that a function is to change.
   void operator()(std::string_view key, dist_tensor* tensors) {
     if (tensors == nullptr || key == "out_tensor") return;
     if (key == "copy") return put(key, literal_of(*tensors));
-    put("out.shape", sink_.has_arrays ? array_of(tensors, sink_.n, shape_of) : shape_of(*tensors));
+    const Extents& extents = sink_.extents;
+    put("out.shape", extents.has_arrays ? array_of(tensors, extents.n, shape_of) : shape_of(*tensors));
   }
   template <Struct S>
   void operator()(std::string_view key, const S* all) {
     if (all == nullptr) {
       if (std::is_same_v<S, dist_destination>) put(key, "-");
     } else if (key == "destinations") {
-      for (std::size_t i = 0; i < sink_.n; ++i) fields(std::string(key) + std::to_string(i), all[i]);
+      for (std::size_t i = 0; i < sink_.extents.n; ++i) fields(std::string(key) + std::to_string(i), all[i]);
     } else {
       fields(sink_.of_program ? "" : key, *all);
     }
@@ -153,11 +205,11 @@ class Give {
     } else if constexpr (std::is_same_v<F, const char* const*>) {
       put(key, array_of(field, *n, text_literal));
     } else if constexpr (std::is_same_v<F, const int64_t*>) {
-      put(key, array_of(field, *n, [](int64_t number) { return std::to_string(number); }));
+      put(key, array_of(field, *n));
     } else if constexpr (std::is_same_v<F, dist_tensor*>) {
       put(key, literal_of(*field));
     } else {
-      put(key, sink_.names.known(kLetter<Pointed>, field));
+      put(key, sink_.names.known(kLetter<std::remove_const_t<Pointed>>, field));
     }
   }
 
@@ -173,7 +225,7 @@ class Answer {
   template <Object T>
   void operator()(std::string_view key, T** objects) {
     if (key != "out_values") return object(sink_.of_program ? "result" : "out", *objects);
-    for (std::size_t i = 0; i < sink_.n; ++i) object("out" + std::to_string(i), objects[i]);
+    for (std::size_t i = 0; i < sink_.extents.n; ++i) object("out" + std::to_string(i), objects[i]);
   }
   template <Object T>
   void object(const std::string& key, T* object) {
@@ -185,14 +237,20 @@ class Answer {
   }
   void operator()(std::string_view, const char** text) { sink_.put("out", text_literal(*text)); }
   void operator()(std::string_view, char* text) { sink_.put("out", text_literal(text)); }
-  void operator()(std::string_view, int32_t* number) { sink_.put("out", std::to_string(*number)); }
-  void operator()(std::string_view key, int64_t* numbers) {
-    if (key != "out_sizes") return sink_.put("out", std::to_string(*numbers));
-    sink_.put("out", array_of(numbers, sink_.n, [](int64_t number) { return std::to_string(number); }));
+  template <class T>
+  requires(std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) void operator()(std::string_view key,
+                                                                                     T* numbers) {
+    if (numbers == nullptr) return;
+    const Extents& extents = sink_.extents;
+    const bool is_part = extents.is_divided && key != "out_elements";
+    const bool is_array = is_part || key == "out_sizes" || key == "out_coordinates" || key == "out_replicas";
+    sink_.put(extents.is_divided ? "out." + std::string(key.substr(4)) : "out",
+              is_array ? array_of(numbers, extents.of(key)) : std::to_string(*numbers));
   }
   void operator()(std::string_view key, dist_tensor* tensors) {
     if (key == "copy") return sink_.put("copy", literal_of(*tensors));
-    sink_.put("out", sink_.has_arrays ? array_of(tensors, sink_.n, literal_of) : literal_of(*tensors));
+    const Extents& extents = sink_.extents;
+    sink_.put("out", extents.has_arrays ? array_of(tensors, extents.n, literal_of) : literal_of(*tensors));
   }
   void operator()(std::string_view, const dist_update_place* place) {
     if (place->copy != nullptr) sink_.put("copy", literal_of(*place->copy));

@@ -56,8 +56,10 @@ void walk(dist_strategy_options& all, const Fn& fn) {
   if (all.num_devices != 0 || all.devices == nullptr) fn("devices", all.devices, &all.num_devices);
   fn("parameter_device", all.parameter_device);
   fn("cross_device", all.cross_device);
-  Unsupported rest{all.allocator.alloc != nullptr || all.log != nullptr || all.clock != nullptr ||
-                   all.communication != nullptr || all.functions != nullptr};
+  fn("device_assignment", all.device_assignment);
+  fn("use_spmd_partitioning", all.use_spmd_partitioning);
+  Unsupported rest{all.axes != nullptr || all.allocator.alloc != nullptr || all.log != nullptr ||
+                   all.clock != nullptr || all.communication != nullptr || all.functions != nullptr};
   fn("functions", rest);
 }
 
@@ -178,6 +180,34 @@ void walk(dist_dataset_options& all, const Fn& fn) {
   fn("fetch_to_device", all.fetch_to_device);
   fn("place_dataset_on_device", all.place_dataset_on_device);
   fn("batch_sizes", all.batch_sizes, &all.num_batch_sizes);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_topology_options> = true;
+template <class Fn>
+void walk(dist_topology_options& all, const Fn& fn) {
+  Unsupported rest{all.allocator.alloc != nullptr};
+  fn("allocator", rest);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_partition> = true;
+template <class Fn>
+void walk(dist_partition& all, const Fn& fn) {
+  fn("kind", all.kind);
+  fn("shape", all.shape, &all.ndim);
+  fn("dimensions", all.dimensions, &all.num_dimensions);
+  fn("num_logical_devices", all.num_logical_devices);
+  fn("logical_device", all.logical_device);
+  fn("uneven", all.uneven);
+  fn("spmd", all.spmd);
+}
+
+template <>
+inline constexpr bool kIsStruct<dist_split_options> = true;
+template <class Fn>
+void walk(dist_split_options& all, const Fn& fn) {
+  fn("uneven", all.uneven);
 }
 
 }  // namespace golden::transcript

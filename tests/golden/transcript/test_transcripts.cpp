@@ -90,6 +90,48 @@ void a_wrong_answer_is_noticed(void**) {
   }
 }
 
+// Two logical devices, each with one of two numbers.
+constexpr char kDivided[] =
+    "dist-transcripts\t1\n"
+    "case\texample\tTPUStrategy1x2/split\n"
+    "0\ttopology_create\tmesh_shape=(1 1 1 2)\trank=4\tdevice_coordinates=(0 0 0 0 0 0 0 1)\tnum_tasks=1\t"
+    "num_devices_per_task=2\t->\tstatus=0\tout=t1\n"
+    "0\ttopology_serialized\ttopology=t1\t->\tout=u8:20:0a04010101021001180222080000000000000001\n"
+    "0\tdevice_assignment_build\ttopology=t1\tcomputation_shape=(1 1 1 2)\trank=4\tnum_replicas=1\t"
+    "device_order=0\t->\tstatus=0\tout=a1\n"
+    "0\ttopology_destroy\ttopology=t1\t->\n"
+    "0\tdevice_assignment_coordinates\tassignment=a1\treplica=0\tlogical_device=1\t->\tstatus=0\tout=(0 0 0 "
+    "1)\n"
+    "0\tdevice_assignment_lookup_replicas\tassignment=a1\ttask=0\tlogical_device=1\t->\tstatus=0\tout=(0)\n"
+    "0\tstrategy_create\toptions.kind=4\toptions.device_assignment=a1\t->\tstatus=0\tout=s1\n"
+    "0\trun_values\tstrategy=s1\tfn=1\t->\tstatus=0\tout=v1\tout.is=(sharded u8:2:0102 u8:1:01 u8:1:02)\n"
+    "1\treplica\treplica=r1\tid=0\t->\tstatus=0\tresult=v1\n"
+    "2\tvalue_create_tensor\tstrategy=s1\ttensor=u8:2:0102\t->\tstatus=0\tout=v2\tout.is=u8:2:0102\n"
+    "2\tsplit_to_logical_devices\treplica=r1\tvalue=v2\tpartition_dimensions=(2)\tn=1\t->\tstatus=0\tout=v1\t"
+    "out.is=(sharded u8:2:0102 u8:1:01 u8:1:02)\n"
+    "0\tvalue_shard\tvalue=v1\tlogical_device=1\t->\tstatus=0\tout.begin=(1)\tout=u8:1:02\n"
+    "0\tstrategy_destroy\tstrategy=s1\t->\tstatus=0\n"
+    "0\tdevice_assignment_destroy\tassignment=a1\t->\n"
+    "end\t1\t14\n";
+
+void a_wrong_part_is_noticed(void**) {
+  const std::vector<std::string> faults = faults_of(kDivided);
+  for (const std::string& fault : faults) print_error("%s\n", fault.c_str());
+  assert_true(faults.empty());
+  const std::pair<const char*, const char*> damages[] = {
+      {"(sharded u8:2:0102 u8:1:01 u8:1:02)", "(sharded u8:2:0102 u8:1:01 none)"},
+      {"(sharded u8:2:0102 u8:1:01 u8:1:02)", "u8:2:0102"},
+      {"out.begin=(1)", "out.begin=(0)"},
+      {"out=u8:1:02", "out=u8:1:01"},
+      {"out=(0 0 0 1)", "out=(0 0 0)"},
+      {"out=(0)", "out=()"},
+      {"00000001\n", "00000002\n"}};
+  for (const auto& [from, to] : damages) {
+    if (faults_of(replaced(kDivided, from, to)).empty())
+      fail_msg("%s in the place of %s is not noticed", to, from);
+  }
+}
+
 void what_is_unknown_is_noticed(void**) {
   assert_false(faults_of(replaced(kProgram, "0\treduce\t", "0\treduce_it\t")).empty());
   assert_false(faults_of(replaced(kProgram, "value=v1", "value=v9")).empty());
@@ -155,6 +197,7 @@ int run(const std::string& file) {
                                    cmocka_unit_test(a_broken_file_is_refused),
                                    cmocka_unit_test(the_program_is_right),
                                    cmocka_unit_test(a_wrong_answer_is_noticed),
+                                   cmocka_unit_test(a_wrong_part_is_noticed),
                                    cmocka_unit_test(what_is_unknown_is_noticed)};
   for (auto& [name, area] : areas)
     tests.push_back({area.name.c_str(), all_is_as_written, nullptr, nullptr, &area});

@@ -29,13 +29,13 @@ dist_status invoke(Function& function, std::tuple<A...> all) {
   const Log::Scope scope(line);
   {
     const Looking looking;
-    Sink given{line->given, log, 0, false, true};
+    Sink given{line->given, log, {}, true};
     each(kKind<Fn>.keys, all, Give(given));
   }
   std::get<sizeof...(A) - 1>(all) = function.user_data;
   const dist_status status = std::apply(reinterpret_cast<Fn>(function.fn), all);
   const Looking looking;
-  Sink answered{line->answered, log, 0, false, true};
+  Sink answered{line->answered, log, {}, true};
   answered.put("status", std::to_string(status));
   if (status == DIST_OK) {
     each(kKind<Fn>.keys, all, Answer(answered, false));
@@ -169,35 +169,14 @@ class Adapt {
 template <class... A, std::size_t N>
 Sink sink_of(Fields& to, Log& log, const std::array<const char*, N>& keys, std::tuple<A...>& all) {
   Sink sink{to, log};
-  each(keys, all, [&]<class T>(std::string_view key, T argument) {
-    if constexpr (std::is_same_v<T, std::size_t>) {
-      if (key == "n" || key == "num_axes") sink.n = argument;
-      sink.has_arrays = sink.has_arrays || key == "n";
-    }
-  });
+  each(keys, all, sink.extents);
   return sink;
 }
 
-// What a call without a status answers.
-template <class R>
-void put_returned(Sink& sink, R returned, bool is_item) {
-  if constexpr (std::is_integral_v<R>) {
-    sink.put("out", std::to_string(returned));
-  } else if constexpr (std::is_same_v<R, const char*>) {
-    sink.put("out", text_literal(returned));
-  } else {
-    using T = std::remove_pointer_t<R>;
-    sink.put("out", returned == nullptr ? "-" : sink.names.comes(kLetter<T>, returned, "out", false));
-    // Which tree an item is its list's says.
-    if constexpr (kLetter<T> == 'v') {
-      if (returned != nullptr && !is_item) sink.put("out.is", tree_of(returned, sink.names));
-    }
-  }
-}
-
-// What a replica says of itself, it says each time.
+// What a replica, a topology or an assignment says of itself, it says each time.
 bool is_repeated(const Line& line) {
-  if (line.name != "replica_id" && line.name != "replica_num_replicas" && line.name != "replica_strategy")
+  if (line.name != "replica_id" && line.name != "replica_num_replicas" && line.name != "replica_strategy" &&
+      !line.name.starts_with("topology_") && !line.name.starts_with("device_assignment_"))
     return false;
   const std::string text = to_text(line, 0);
   return std::any_of(line.above->below.begin(), line.above->below.end(), [&](const auto& one) {
@@ -205,11 +184,15 @@ bool is_repeated(const Line& line) {
   });
 }
 
-// A tensor that has been described already is no news.
+// A tensor that has been described already is no news; nor is the size of what is then asked for.
 template <class... A>
 void drop_unless_news(Log& log, Line* line, const std::tuple<A...>& all) {
   if constexpr (std::is_same_v<std::tuple<A...>, std::tuple<const dist_value*, dist_tensor*>>) {
     if (!log.is_news(std::get<0>(all), literal_of(*std::get<1>(all)))) log.drop(line);
+  } else if constexpr (std::is_same_v<std::tuple<A...>,
+                                      std::tuple<const dist_device_assignment*, int32_t, int32_t, int32_t*,
+                                                 std::size_t, std::size_t*>>) {
+    if (std::get<3>(all) == nullptr) log.drop(line);
   }
 }
 
@@ -233,12 +216,12 @@ R record(std::string_view name, R (*real)(A...), const std::array<const char*, s
     const Looking looking;
     Sink answered = sink_of(line->answered, *log, keys, all);
     if constexpr (!kHasStatus) {
-      put_returned(answered, returned, name.starts_with("value_"));
+      put_returned(answered, name, returned);
       if (is_repeated(*line)) log->drop(line);
     } else {
       answered.put("status", std::to_string(returned));
       if (returned == DIST_OK) {
-        each(keys, all, Answer(answered, name.find("_create") != name.npos));
+        each(keys, all, Answer(answered, makes_object(name)));
         drop_unless_news(*log, line, all);
       } else {
         answered.put("error", error_literal());

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many items a call's arrays have: what its other arguments say, and the objects among them.
+#pragma once
+
+#include <dist/dist.h>
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+namespace golden::transcript {
+
+struct Extents {
+  std::size_t n = 0;          // of all arrays that are not of what follows
+  bool has_arrays = false;    // "n" is a parameter
+  bool is_divided = false;    // it is about a partition: `rank` is the tensor's
+  std::size_t rank = 0;       // numbers of a position in a mesh, or in a tensor
+  std::size_t positions = 0;  // of devices
+  std::size_t missing = 0;    // positions without a device
+  std::size_t replicas = 0;   // that were found
+  std::size_t bytes = 0;
+
+  std::size_t of(std::string_view key) const noexcept {
+    if (key == "device_coordinates" || key == "core_assignment") return positions * rank;
+    if (key == "missing_devices") return missing * rank;
+    if (key == "out_replicas") return replicas;
+    for (const std::string_view one : {"mesh_shape", "computation_shape", "computation_stride", "coordinates",
+                                       "out_coordinates", "out_tile", "out_begin", "out_size"}) {
+      if (key == one) return rank;
+    }
+    return n;
+  }
+
+  // Takes the call's arguments, in their order.
+  template <class T>
+  void operator()(std::string_view key, T argument) {
+    using Pointed = std::remove_const_t<std::remove_pointer_t<T>>;
+    if constexpr (std::is_integral_v<T>) {
+      number(key, argument < T{} ? 0 : static_cast<std::size_t>(argument));
+    } else if constexpr (std::is_pointer_v<T>) {
+      if (argument == nullptr) return;
+      if constexpr (std::is_same_v<Pointed, dist_topology>) topology(argument);
+      if constexpr (std::is_same_v<Pointed, dist_device_assignment>) assignment(argument);
+      if constexpr (std::is_same_v<Pointed, dist_partition>) partition(*argument);
+      if constexpr (std::is_same_v<Pointed, dist_value>) value(argument);
+      if constexpr (std::is_same_v<T, std::size_t*>) number(key, *argument);
+    }
+  }
+
+ private:
+  void number(std::string_view key, std::size_t size) noexcept {
+    if (key == "n" || key == "num_axes") n = size;
+    if (key == "n") has_arrays = true;
+    if (key == "rank") rank = size;
+    if (key == "num_tasks" || key == "num_replicas") positions = size;
+    if (key == "num_devices_per_task" || key == "num_logical_devices") positions *= size;
+    if (key == "out_n") replicas = size;
+    if (key == "size_bytes" || key == "out_size_bytes") bytes = size;
+  }
+  void topology(const dist_topology* of) noexcept {
+    rank = static_cast<std::size_t>(dist_topology_mesh_rank(of));
+    missing = dist_topology_num_missing_devices(of);
+    positions = static_cast<std::size_t>(dist_topology_num_tasks(of)) *
+                static_cast<std::size_t>(dist_topology_num_devices_per_task(of));
+  }
+  void assignment(const dist_device_assignment* of) noexcept {
+    rank = static_cast<std::size_t>(dist_topology_mesh_rank(dist_device_assignment_topology(of)));
+    positions = static_cast<std::size_t>(dist_device_assignment_num_replicas(of)) *
+                static_cast<std::size_t>(dist_device_assignment_num_logical_devices(of));
+  }
+  void partition(const dist_partition& of) noexcept {
+    is_divided = true;
+    rank = of.ndim;
+  }
+  void value(const dist_value* of) noexcept {
+    dist_partition of_it = DIST_PARTITION_INIT;
+    if (dist_value_kind(of) == DIST_VALUE_SHARDED && dist_value_partition(of, &of_it) == DIST_OK)
+      partition(of_it);
+  }
+};
+
+}  // namespace golden::transcript
