@@ -53,6 +53,20 @@ class DevicesRun final : public Counted {
   std::pmr::vector<ValueRef> results_;
 };
 
+// The time in which a replica waits for its devices.
+class OnDevices {
+ public:
+  explicit OnDevices(Replica& replica) noexcept : replica_(replica) {
+    replica_.set_away(Replica::Away::kOnDevices);
+  }
+  ~OnDevices() { replica_.set_away(Replica::Away::kNo); }
+  OnDevices(const OnDevices&) = delete;
+  OnDevices& operator=(const OnDevices&) = delete;
+
+ private:
+  Replica& replica_;
+};
+
 }  // namespace
 
 Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept {
@@ -86,7 +100,10 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
   joining.like = find_split(own_args.get());
   if (joining.like == nullptr) joining.like = find_split(own_kwargs.get());
   const auto run = make_counted<DevicesRun>(memory, function, own_args, own_kwargs, team->num_devices());
-  DIST_TRY(team->run({DevicesRun::call, run.get(), DevicesRun::about_to_start}, timeout_ns));
+  {
+    const OnDevices away(replica);
+    DIST_TRY(team->run({DevicesRun::call, run.get(), DevicesRun::about_to_start}, timeout_ns));
+  }
   std::pmr::vector<Value*> results(&memory);
   results.reserve(run->results().size());
   for (const ValueRef& result : run->results()) results.push_back(result.get());

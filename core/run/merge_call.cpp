@@ -20,10 +20,10 @@ class Merging {
     slot_.error.code = slot_.status;
     copy_text(slot_.error.message, "the merge function's thread ended inside it");
     slot_.meeting = replica.group().meeting(replica.id());
-    replica_.set_merging(true);
+    replica_.set_away(Replica::Away::kMerging);
   }
   ~Merging() {
-    replica_.set_merging(false);
+    replica_.set_away(Replica::Away::kNo);
     replica_.group().finish_without_waiting(replica_.id());
   }
   Merging(const Merging&) = delete;

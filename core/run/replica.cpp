@@ -15,6 +15,12 @@ Status Replica::not_now(const char* call) const noexcept {
     return failed_precondition("%s(): %s %d is not running: its handle is valid inside its function only",
                                call, member_word(part_of_), id_);
   }
+  if (away_ == Away::kOnDevices) {
+    return failed_precondition(
+        "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "
+        "their function gets",
+        call, id_);
+  }
   return failed_precondition(
       "%s() belongs to the replica context, and this is a merge function, which runs once for all "
       "replicas: use the strategy's functions here",

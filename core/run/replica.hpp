@@ -44,9 +44,12 @@ class Replica {
   Recorder& recorder() const noexcept { return recorder_; }
   Arena& arena() noexcept { return arena_; }
 
-  // OK while its function runs, and no merge function does.
+  // Where the thread of its function is instead, so that its handle is not to be used.
+  enum class Away : uint8_t { kNo, kMerging, kOnDevices };
+
+  // OK while its function runs, and neither a merge function nor one on its devices does.
   Status check(const char* call) const noexcept {
-    if (inside_ && !merging_) [[likely]]
+    if (inside_ && away_ == Away::kNo) [[likely]]
       return kOk;
     return not_now(call);
   }
@@ -71,7 +74,7 @@ class Replica {
     recorder_.begin_run();
   }
   void end() noexcept { inside_ = false; }
-  void set_merging(bool merging) noexcept { merging_ = merging; }
+  void set_away(Away away) noexcept { away_ = away; }
 
  private:
   Status not_now(const char* call) const noexcept;
@@ -86,7 +89,7 @@ class Replica {
   const int id_;
   const int part_of_;
   bool inside_ = false;
-  bool merging_ = false;
+  Away away_ = Away::kNo;
 };
 
 }  // namespace dist

@@ -4022,7 +4022,7 @@ DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t 
  * it. A failure of another replica, the end of the run's deadline, and dist_strategy_cancel() end it too.
  *
  * Order    As dist_all_reduce(), by logical device: the same bits in every run.
- * Context  Replica; not on a logical device.
+ * Context  Replica; not on a logical device. Until it returns, the replica's own handle is refused everywhere.
  * Blocks   Until every device's function has returned, or options->timeout_ns is over; then as dist_run_values().
  * Owns     As dist_run_values().
  * Errors   INVALID_ARGUMENT     NULL replica or fn; args is no list or tuple, kwargs no dictionary; options->results;
