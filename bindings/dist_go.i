@@ -115,8 +115,8 @@ func (e *StatusError) Error() string { return e.Record }
   $1 = &text[0];
 %}
 %typemap(freearg) const char * ""
-/* A destination's device: none is NULL. */
-%typemap(in) const char *device (std::string text) %{
+/* A destination's device, and the job in a device's name: none is NULL. */
+%typemap(in) const char *device (std::string text), const char *job (std::string text) %{
   text.assign($input.p, (size_t)$input.n);
   $1 = text.empty() ? nullptr : &text[0];
 %}

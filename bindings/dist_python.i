@@ -350,3 +350,22 @@ static PyObject *text_from(const char *text) {
           dist_collective_options::bytes_per_pack, dist_collective_options::implementation,
           dist_collective_options::set_weights, dist_collective_options::set_reduce,
           dist_collective_options::set_splits, dist_collective_options::begin_work, dist_collective_options::work)
+%formacro(%dist_quick, dist_strategy_num_logical_devices, dist_strategy_device_assignment, dist_device_replica,
+          dist_device_axis, dist_device_axis_group, split_to_logical_devices, dist_assign_to_logical_device,
+          dist_replicate_to_logical_devices, dist_value_partition, dist_partition_check, dist_reshard_bytes)
+%formacro(%dist_quick, Numbers::Numbers, Numbers::~Numbers, Numbers::size, Numbers::at, Numbers::topology_mesh_shape,
+          Numbers::device_assignment_coordinates, Numbers::partition_shape, Numbers::partition_dimensions,
+          Numbers::partition_shard, Numbers::value_shard, Numbers::device_coordinates)
+%formacro(%dist_quick, dist_split_options::dist_split_options, dist_split_options::~dist_split_options,
+          dist_split_options::uneven, dist_devices_options::dist_devices_options,
+          dist_devices_options::~dist_devices_options, dist_devices_options::timeout_ns,
+          dist_devices_options::add_result)
+%formacro(%dist_quick, dist_partition::dist_partition, dist_partition::~dist_partition, dist_partition::kind,
+          dist_partition::set_shape, dist_partition::set_dimensions, dist_partition::num_logical_devices,
+          dist_partition::logical_device, dist_partition::uneven, dist_partition::spmd)
+%formacro(%dist_quick, dist_halo::dist_halo, dist_halo::~dist_halo, dist_halo::set_parts, dist_halo::set_low,
+          dist_halo::set_high, dist_halo::set_edges)
+%formacro(%dist_quick, dist_topology_mesh_rank, dist_topology_num_tasks, dist_topology_num_devices_per_task,
+          dist_topology_num_missing_devices, dist_topology_destroy, dist_device_assignment_topology,
+          dist_device_assignment_num_replicas, dist_device_assignment_num_logical_devices,
+          dist_device_assignment_destroy)

@@ -52,7 +52,7 @@ var errGoexit = newError(ErrUnknown, "the function ended by runtime.Goexit, as t
 func protect(replica int, fn func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{replica, value, debug.Stack()}
+			err = &PanicError{Replica: replica, Value: value, Stack: debug.Stack(), LogicalDevice: -1}
 		}
 	}()
 	return fn()

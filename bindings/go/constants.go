@@ -17,6 +17,7 @@ const (
 	OneDevice      Kind = 1 // one replica, for programs that run on one or many
 	Default        Kind = 2 // one replica: what a program has that never chose a strategy
 	CentralStorage Kind = 3 // R replicas; every variable has one copy, which all of them read
+	Mesh           Kind = 4 // as Mirrored, of replicas made of logical devices (TensorFlow: TPUStrategy)
 )
 
 // Threads says on which threads the replicas run.
@@ -58,6 +59,8 @@ const (
 	CollectiveScan          Collective = 12
 	CollectivePermute       Collective = 13
 	CollectiveReduceApply   Collective = 14
+	CollectiveHaloExchange  Collective = 15
+	CollectiveReshard       Collective = 16
 )
 
 // Numerics says what the bits of a sum depend on.
@@ -96,6 +99,7 @@ const (
 	IndexedSlicesValue ValueKind = 11 // rows of a larger tensor: values, indices, dense shape
 	RaggedValue        ValueKind = 12 // rows of different lengths: values, row splits
 	SparseValue        ValueKind = 13 // single elements of a tensor: indices, values, dense shape
+	ShardedValue       ValueKind = 14 // a tensor, and which logical device of a replica has which part of it
 )
 
 // AssignHow says how an assignment changes a variable.
@@ -143,12 +147,45 @@ const (
 	LogInfo    LogLevel = 3
 )
 
+// DeviceOrder says in which order replicas and their logical devices lie in a mesh.
+type DeviceOrder int
+
+// The orders.
+const (
+	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
+	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
+	DeviceOrderMesh DeviceOrder = 2 // blocks
+)
+
+// PartitionKind says what the logical devices of a replica have of a tensor.
+type PartitionKind int
+
+// The kinds of partitions.
+const (
+	PartitionSplit     PartitionKind = 0 // each a tile of it
+	PartitionAssign    PartitionKind = 1 // one has it all, the others nothing
+	PartitionReplicate PartitionKind = 2 // each has all of it
+)
+
+// Edge says what is beyond the edges of a tensor whose tiles have halos.
+type Edge int
+
+// The edges.
+const (
+	EdgeZero    Edge = 0 // zeros
+	EdgeWrap    Edge = 1 // from the other end: -1 is n-1
+	EdgeClamp   Edge = 2 // the last element, again and again: -1 is 0
+	EdgeReflect Edge = 3 // mirrored at the last element: -1 is 1
+	EdgeNone    Edge = 4 // nothing: there the result ends
+)
+
 // Limits of libdist.
 const (
-	MaxReplicas      = 256  // of one strategy in one process
-	MaxContributions = 1024 // tensors in one sum, those of all replicas together
-	MaxNDim          = 16   // dimensions of a tensor
-	MaxTagBytes      = 48   // of a tag, its end included; a longer one is cut
+	MaxReplicas      = 256     // of one strategy in one process
+	MaxContributions = 1024    // tensors in one sum, those of all replicas together
+	MaxNDim          = 16      // dimensions of a tensor
+	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
+	MaxMeshPositions = 1 << 20 // of a topology, and devices of one or of an assignment
 )
 
 // Version is the version of the library that runs: major * 10000 + minor * 100 + patch.
@@ -164,7 +201,11 @@ func CanonicalDevice(name string) (string, error) {
 
 // textOf gives room for a text with an end mark, and takes the text out.
 func textOf(write func(room []byte) error) (string, error) {
-	room := make([]byte, 256)
+	return textIn(make([]byte, 256), write)
+}
+
+// textIn is textOf with room of another size.
+func textIn(room []byte, write func(room []byte) error) (string, error) {
 	if err := write(room); err != nil {
 		return "", fromNative(err)
 	}

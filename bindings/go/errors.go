@@ -54,6 +54,8 @@ type Error struct {
 	Expected   string     // what the majority, or the lowest id, asked for
 	Received   string     // what the culprit asked for, or that it left or did not come
 	Hint       string     // what to try
+	// LogicalDevice is the culprit's in its replica; -1: the replica as a whole.
+	LogicalDevice int
 
 	told  bool // by libdist's core, not by this package
 	cause error
@@ -73,15 +75,20 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // PanicError is what becomes of a panic in a function of the program's that libdist called.
 type PanicError struct {
-	Replica int    // whose function it was; -1: no replica's
+	Replica int    // whose function it was, or whose device's; -1: no replica's
 	Value   any    // what panic was called with
 	Stack   []byte // at the panic
+	// LogicalDevice is the one of the replica's whose function it was; -1: the replica's own.
+	LogicalDevice int
 }
 
 // Error names the replica and the panic's value; the stack is in its field.
 func (p *PanicError) Error() string {
 	if p.Replica < 0 {
 		return fmt.Sprintf("dist: panic: %v", p.Value)
+	}
+	if p.LogicalDevice >= 0 {
+		return fmt.Sprintf("dist: panic in replica %d, logical device %d: %v", p.Replica, p.LogicalDevice, p.Value)
 	}
 	return fmt.Sprintf("dist: panic in replica %d: %v", p.Replica, p.Value)
 }
@@ -100,7 +107,7 @@ func Errorf(code Code, format string, arguments ...any) error {
 }
 
 func newError(code Code, format string, arguments ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, arguments...), Replica: -1}
+	return &Error{Code: code, Message: fmt.Sprintf(format, arguments...), Replica: -1, LogicalDevice: -1}
 }
 
 // fromNative turns what the generated layer returns into an *Error.
@@ -130,6 +137,8 @@ func fromNative(err error) error {
 		Received:   field[9],
 		Hint:       field[10],
 		told:       true,
+
+		LogicalDevice: int(number(11)),
 	}
 }
 

@@ -4,7 +4,8 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// Group is some replicas of a strategy, which meet without the others: InGroup. Groups may overlap.
+// Group is some replicas of a strategy, or some logical devices of a replica, which meet without the others: InGroup.
+// Groups may overlap.
 type Group struct {
 	object
 	strategy *Strategy
@@ -35,6 +36,9 @@ func (u *uses) group(g *Group) int64 {
 	if g == nil {
 		return 0
 	}
+	if g.destroy == nil && u.strategy(g.strategy) == 0 {
+		return 0
+	}
 	return u.take(&g.object, "group")
 }
 
@@ -50,6 +54,9 @@ func (g *Group) Close() error {
 	}
 	if g.users > 0 {
 		return newError(ErrFailedPrecondition, "the group is in use: close it after the run")
+	}
+	if g.destroy == nil {
+		return newError(ErrFailedPrecondition, "the group of an axis is its strategy's and ends with it")
 	}
 	if err := cdist.Dist_group_destroy(g.native); err != nil {
 		return fromNative(err)

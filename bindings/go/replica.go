@@ -10,7 +10,8 @@ import (
 )
 
 // Replica is one copy of the replica function: its id, and its side of every collective. It is valid inside
-// the function that received it; afterwards its collectives fail with ErrFailedPrecondition.
+// the function that received it; afterwards its collectives fail with ErrFailedPrecondition. Inside RunOnDevices it is a
+// logical device of a replica, whose collectives are among that replica's devices.
 type Replica struct {
 	native   int64
 	id       int
@@ -25,7 +26,8 @@ type Replica struct {
 // replicas finds the *Replica of a handle again, while its function runs.
 var replicas sync.Map // int64 to *Replica
 
-// ID is this replica's id in 0 .. NumReplicas()-1, its rank in every collective; -1 for nil.
+// ID is this replica's id in 0 .. NumReplicas()-1, its rank in every collective; -1 for nil. Of a logical device, both are
+// those of its replica's devices.
 func (r *Replica) ID() int {
 	if r == nil {
 		return -1
@@ -118,15 +120,23 @@ func (callbacks) Replica(token, replica int64) int {
 	return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
 }
 
-// Values is Replica of RunValues.
+// valuesRun is what has a function on values: a run of replicas, or one on a replica's logical devices.
+type valuesRun interface {
+	call(native int64, fn func(*Replica) error) (status int)
+	onValues() ValuesFunc
+}
+
+func (r *run) onValues() ValuesFunc { return r.values }
+
+// Values is Replica of RunValues and RunOnDevices.
 func (callbacks) Values(token, replica, args, kwargs int64) int64 {
-	r := registered[*run](token)
+	r := registered[valuesRun](token)
 	var out int64
 	status := r.call(replica, func(replica *Replica) (err error) {
 		given := [2]*Value{lend(args), lend(kwargs)}
 		defer given[0].Close()
 		defer given[1].Close()
-		result, err := r.values(replica, given[0], given[1])
+		result, err := r.onValues()(replica, given[0], given[1])
 		if err == nil {
 			out, err = result.handOver()
 		}

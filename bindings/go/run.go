@@ -158,13 +158,22 @@ func (r *run) result(native error) error {
 	}
 	r.mu.Lock() // replicas that a deadline left inside still write
 	defer r.mu.Unlock()
+	if own := ownOf(r.failed, report.Replica); own != nil {
+		return own
+	}
+	return r.shared.own(native)
+}
+
+// ownOf is the error of the member `culprit` where that failed by itself, else that of the first which did, with those
+// of the others that did; nil where none did.
+func ownOf(failed []error, culprit int) error {
 	var first error
-	if id := report.Replica; id >= 0 && id < len(r.failed) && isOwn(r.failed[id]) {
-		first = r.failed[id]
+	if culprit >= 0 && culprit < len(failed) && isOwn(failed[culprit]) {
+		first = failed[culprit]
 	}
 	var others []error
 	seen := map[string]bool{}
-	for _, err := range r.failed {
+	for _, err := range failed {
 		if !isOwn(err) {
 			continue
 		}
@@ -176,9 +185,6 @@ func (r *run) result(native error) error {
 			seen[err.Error()] = true
 			others = append(others, err)
 		}
-	}
-	if first == nil {
-		return r.shared.own(native)
 	}
 	if others != nil {
 		return errors.Join(append([]error{first}, others...)...)

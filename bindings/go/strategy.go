@@ -23,6 +23,10 @@ type Options struct {
 	Communication   *CommunicationOptions
 	CrossDevice     *CrossDevice       // who reduces values from outside; nil: CrossDeviceDefault
 	Functions       *StrategyFunctions // a strategy of the program's own; Kind is then 0
+	// Mesh: which devices are whose, and so how many replicas and logical devices there are.
+	DeviceAssignment    *DeviceAssignment
+	Axes                []MeshAxis // Mesh: of a replica's logical devices, the last running fastest; nil: see DeviceAxis
+	UseSPMDPartitioning bool       // Mesh: one program for all devices: AssignToLogicalDevice is refused
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
@@ -103,6 +107,9 @@ func New(options Options) (*Strategy, error) {
 	}
 	native.Set_devices(options.Devices, int64(len(options.Devices)))
 	native.SetCross_device(u.crossDevice(options.CrossDevice))
+	native.SetDevice_assignment(u.assignment(options.DeviceAssignment))
+	setAxes(native, options.Axes)
+	native.SetUse_spmd_partitioning(intOf(options.UseSPMDPartitioning))
 	if u.err != nil {
 		return nil, u.err
 	}

@@ -15,6 +15,7 @@ var calls = map[string]func(p *player, l *line, a *answer) error{}
 func init() {
 	for _, table := range []map[string]func(p *player, l *line, a *answer) error{
 		nameCalls, strategyCalls, replicaCalls, valueCalls, variableCalls, reduceCalls, datasetCalls, scopeCalls,
+		topologyCalls, assignmentCalls, partitionCalls,
 	} {
 		for name, call := range table {
 			calls[name] = call
@@ -126,6 +127,9 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 			Timeout:     time.Duration(l.given.int("options.timeout_ns")),
 			Devices:     l.given.texts("options.devices"),
 			CrossDevice: get[*dist.CrossDevice](p, l.given["options.cross_device"]),
+
+			DeviceAssignment:    get[*dist.DeviceAssignment](p, l.given["options.device_assignment"]),
+			UseSPMDPartitioning: l.given.int("options.use_spmd_partitioning") != 0,
 		})
 		if err == nil {
 			a.object("out", s, s == nil)

@@ -109,10 +109,13 @@ func (f fields) texts(key string) []string {
 }
 
 func (f fields) ints(key string) []int {
-	var numbers []int
-	for _, literal := range f.array(key) {
-		n, _ := strconv.Atoi(literal)
-		numbers = append(numbers, n)
+	list := f.array(key)
+	if list == nil {
+		return nil
+	}
+	numbers := make([]int, len(list))
+	for i, literal := range list {
+		numbers[i], _ = strconv.Atoi(literal)
 	}
 	return numbers
 }

@@ -115,6 +115,8 @@ func (p *player) matches(expected tree, v *dist.Value) error {
 	}
 	kind, known := kindNames[word]
 	switch {
+	case word == "(sharded":
+		return p.matchesSharded(expected.items, v)
 	case known && v.Kind() != kind:
 		return fmt.Errorf("is %.200s, expected a %s", v, word)
 	case !known && word != "" && word[0] == 'x':

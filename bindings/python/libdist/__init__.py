@@ -25,6 +25,7 @@ from .checkpoint import save as save_checkpoint
 from .communication import CommunicationOptions
 from .constants import (
     MAX_CONTRIBUTIONS,
+    MAX_MESH_POSITIONS,
     MAX_NDIM,
     MAX_REPLICAS,
     MAX_TAG_BYTES,
@@ -34,11 +35,14 @@ from .constants import (
     Collective,
     Communication,
     CrossDeviceKind,
+    DeviceOrder,
     DType,
+    Edge,
     InputMode,
     LogLevel,
     MetricKind,
     Numerics,
+    PartitionKind,
     Placement,
     ReduceOp,
     ScanKind,
@@ -94,8 +98,10 @@ from .names import (
     synchronization_name,
     version,
 )
+from .partition import Partition, Shard, reshard_bytes
 from .replica import Block, Replica
 from .strategy import Strategy
+from .topology import DeviceAssignment, Topology
 from .values import Value
 from .variables import Drift, Variable
 from .work import Begin, Plan, Work
@@ -126,8 +132,11 @@ __all__ = [
     "DatasetOptions",
     "DeadlineExceeded",
     "Destination",
+    "DeviceAssignment",
+    "DeviceOrder",
     "DistError",
     "Drift",
+    "Edge",
     "FailedPrecondition",
     "Group",
     "HostFunctions",
@@ -137,6 +146,7 @@ __all__ = [
     "InvalidArgument",
     "LogLevel",
     "MAX_CONTRIBUTIONS",
+    "MAX_MESH_POSITIONS",
     "MAX_NDIM",
     "MAX_REPLICAS",
     "MAX_TAG_BYTES",
@@ -148,6 +158,8 @@ __all__ = [
     "Operator",
     "Options",
     "OutOfRange",
+    "Partition",
+    "PartitionKind",
     "PermissionDenied",
     "Placement",
     "Plan",
@@ -158,6 +170,7 @@ __all__ = [
     "ResourceExhausted",
     "ScanKind",
     "Scatter",
+    "Shard",
     "ShardPolicy",
     "Status",
     "Straggler",
@@ -167,6 +180,7 @@ __all__ = [
     "Tensor",
     "TensorLike",
     "Threads",
+    "Topology",
     "Unavailable",
     "Unimplemented",
     "Unknown",
@@ -198,6 +212,7 @@ __all__ = [
     "reduce_op_from_aggregation",
     "reduce_op_from_name",
     "reduce_op_name",
+    "reshard_bytes",
     "save_checkpoint",
     "scale_regularization_loss",
     "set_strategy",

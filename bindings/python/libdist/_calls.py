@@ -64,11 +64,12 @@ def tell(error: BaseException) -> int:
 
 
 class Failures:
-    """What the functions of one native call raised, by replica (-1: not a replica's)."""
+    """What the functions of one native call raised, by replica, or by logical device (-1: neither's)."""
 
-    __slots__ = ("all",)
+    __slots__ = ("all", "of_devices")
 
-    def __init__(self) -> None:
+    def __init__(self, of_devices: bool = False) -> None:
+        self.of_devices = of_devices
         self.all: list[tuple[int, BaseException]] = []
 
     def add(self, error: BaseException, replica: int = -1) -> int:
@@ -81,12 +82,14 @@ class Failures:
         own = sorted((f for f in self.all if not _of_a_peer(f[1])), key=lambda failure: failure[0])
         if not own:
             return report
-        named = [failure for failure in own if report is not None and failure[0] == report.replica]
+        culprit = -1 if report is None else report.logical_device if self.of_devices else report.replica
+        named = [failure for failure in own if failure[0] == culprit >= 0]
         chosen = (named or own)[0][1]
         for replica, other in own:
             repeated = isinstance(other, DistError) and report is not None and other.message == report.message
             if other is not chosen and not repeated and hasattr(chosen, "add_note"):
-                whose = f"replica {replica}" if replica >= 0 else "another call"
+                member = "logical device" if self.of_devices else "replica"
+                whose = f"{member} {replica}" if replica >= 0 else "another call"
                 chosen.add_note(f"{whose} failed too: {_described(other)}")
         return chosen
 

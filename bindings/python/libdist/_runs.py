@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: what one call of Strategy.run() or run_values() is while replicas are in it."""
+"""Runs: what one call of Strategy.run(), run_values() or Replica.run_on_devices() is while members are in it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ current = _Current()
 class Run:
     """The replica function of one run, what each replica returned and what it raised."""
 
-    def __init__(self, strategy: Strategy, fn: Callable[..., Any]) -> None:
+    def __init__(self, strategy: Strategy, fn: Callable[..., Any], num_devices: Optional[int] = None) -> None:
+        """num_devices: of a run on a replica's logical devices."""
         self.strategy = strategy
         self.fn = fn
         self.token = _calls.keep(self)
-        self.failures = _calls.Failures()
-        self.results: list[Any] = [None] * strategy.num_replicas
+        self.failures = _calls.Failures(of_devices=num_devices is not None)
+        self.results: list[Any] = [None] * (strategy.num_replicas if num_devices is None else num_devices)
         self.seen = values.Seen()
         self.shared = values.Shared()
         self._lock = threading.Lock()

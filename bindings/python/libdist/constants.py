@@ -77,6 +77,8 @@ class Collective(IntEnum):
     SCAN = _cdist.DIST_COLLECTIVE_SCAN
     PERMUTE = _cdist.DIST_COLLECTIVE_PERMUTE
     REDUCE_APPLY = _cdist.DIST_COLLECTIVE_REDUCE_APPLY
+    HALO_EXCHANGE = _cdist.DIST_COLLECTIVE_HALO_EXCHANGE
+    RESHARD = _cdist.DIST_COLLECTIVE_RESHARD
 
 
 class Numerics(IntEnum):
@@ -100,6 +102,7 @@ class StrategyKind(IntEnum):
     ONE_DEVICE = _cdist.DIST_STRATEGY_ONE_DEVICE
     DEFAULT = _cdist.DIST_STRATEGY_DEFAULT
     CENTRAL_STORAGE = _cdist.DIST_STRATEGY_CENTRAL_STORAGE
+    MESH = _cdist.DIST_STRATEGY_MESH
 
 
 class Threads(IntEnum):
@@ -133,6 +136,7 @@ class ValueKind(IntEnum):
     INDEXED_SLICES = _cdist.DIST_VALUE_INDEXED_SLICES
     RAGGED = _cdist.DIST_VALUE_RAGGED
     SPARSE = _cdist.DIST_VALUE_SPARSE
+    SHARDED = _cdist.DIST_VALUE_SHARDED
 
 
 class Synchronization(IntEnum):
@@ -225,6 +229,32 @@ class Apply(IntEnum):
     CALLBACK = _cdist.DIST_APPLY_CALLBACK
 
 
+class DeviceOrder(IntEnum):
+    """In which order DeviceAssignment.build() lays replicas out."""
+
+    AUTO = _cdist.DIST_DEVICE_ORDER_AUTO
+    RING = _cdist.DIST_DEVICE_ORDER_RING
+    MESH = _cdist.DIST_DEVICE_ORDER_MESH
+
+
+class PartitionKind(IntEnum):
+    """What a replica's logical devices have of a tensor."""
+
+    SPLIT = _cdist.DIST_PARTITION_SPLIT
+    ASSIGN = _cdist.DIST_PARTITION_ASSIGN
+    REPLICATE = _cdist.DIST_PARTITION_REPLICATE
+
+
+class Edge(IntEnum):
+    """What is beyond the edges of a tensor, for halo_exchange()."""
+
+    ZERO = _cdist.DIST_EDGE_ZERO
+    WRAP = _cdist.DIST_EDGE_WRAP
+    CLAMP = _cdist.DIST_EDGE_CLAMP
+    REFLECT = _cdist.DIST_EDGE_REFLECT
+    NONE = _cdist.DIST_EDGE_NONE
+
+
 class LogLevel(IntEnum):
     """How much a log line matters."""
 
@@ -237,3 +267,4 @@ MAX_REPLICAS: int = _cdist.DIST_MAX_REPLICAS
 MAX_CONTRIBUTIONS: int = _cdist.DIST_MAX_CONTRIBUTIONS
 MAX_NDIM: int = _cdist.DIST_MAX_NDIM
 MAX_TAG_BYTES: int = _cdist.DIST_MAX_TAG_BYTES
+MAX_MESH_POSITIONS: int = _cdist.DIST_MAX_MESH_POSITIONS

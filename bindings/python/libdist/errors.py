@@ -32,6 +32,7 @@ class DistError(Exception):
         expected: str = "",
         received: str = "",
         hint: str = "",
+        logical_device: int = -1,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -54,6 +55,8 @@ class DistError(Exception):
         """What the culprit asked for, or that it left or did not come."""
         self.hint = hint
         """What to try."""
+        self.logical_device = logical_device
+        """Which of the culprit's logical devices it was; -1: the replica as a whole."""
         self._told = False  # by libdist itself, not made in Python
 
     def __str__(self) -> str:
@@ -202,6 +205,7 @@ def _from_record(record: bytes) -> DistError:
         expected=fields[8],
         received=fields[9],
         hint=fields[10],
+        logical_device=int(fields[11]),
     )
     error._told = True
     return error

@@ -19,7 +19,16 @@ class Group:
         self._handle = 0
         self._strategy = strategy
         self._handle = _cdist.dist_group_create(strategy._native("dist_group_create"), replica_ids, len(replica_ids))
+        self._owned = True
         strategy._children.add(self)
+
+    @classmethod
+    def _borrowed(cls, strategy: Strategy, handle: int) -> Group:
+        """A group that the strategy has made for itself, and ends."""
+        group = cls.__new__(cls)
+        group._handle, group._strategy, group._owned = handle, strategy, False
+        strategy._children.add(group)
+        return group
 
     @property
     def size(self) -> int:
@@ -32,7 +41,7 @@ class Group:
 
     def close(self) -> None:
         """Ends the group; the strategy's end does too."""
-        if self._handle:
+        if self._handle and self._owned:
             _cdist.dist_group_destroy(self._handle)
         self._handle = 0
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _calls, _cdist, _tensors, values
 from ._collectives import Collectives, Issue, Op
+from ._devices import Devices
 from ._options import nanoseconds, native_options
 from ._updates import UpdateFn, update_values
 from .constants import Apply, Assign, DType
@@ -98,8 +99,11 @@ class _Merge:
             return -self.failures.add(error)
 
 
-class Replica(Collectives[Any]):
-    """One copy of the replica function: its id, and its side of every collective. Valid inside that function."""
+class Replica(Collectives[Any], Devices):
+    """One copy of the replica function: its id, and its side of every collective. Valid inside that function.
+
+    Inside run_on_devices() it is a logical device of a replica: `id` is its number, the members are its replica's.
+    """
 
     def __init__(self, handle: int, strategy: Strategy, shared: Optional[values.Shared] = None) -> None:
         self._handle = handle
@@ -116,7 +120,8 @@ class Replica(Collectives[Any]):
     @property
     def device(self) -> str:
         """The name of its device."""
-        return self.strategy.device(self.id)
+        replica = _cdist.dist_device_replica(self._handle)
+        return self.strategy.device(self.id if replica < 0 else replica)
 
     @property
     def begin(self) -> Begin:

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
 from ._input import Input
@@ -23,6 +23,7 @@ from .cross_device import CrossDevice, HostFunctions
 from .errors import DeadlineExceeded, DistError, FailedPrecondition
 from .group import Group
 from .replica import Replica
+from .topology import DeviceAssignment
 from .variables import Variable, create
 
 LogFn = Callable[[int, str], None]
@@ -47,6 +48,8 @@ class Strategy(Outside, Input, Inspection):
         totals = strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(3)))
     """
 
+    _device_assignment: Optional[DeviceAssignment] = None
+
     def __init__(
         self,
         num_replicas: int = 0,
@@ -61,12 +64,19 @@ class Strategy(Outside, Input, Inspection):
         communication: Optional[CommunicationOptions] = None,
         cross_device: Optional[CrossDevice] = None,
         functions: Optional[HostFunctions] = None,
+        device_assignment: Optional[DeviceAssignment] = None,
+        axes: Union[None, Mapping[str, int], Sequence[tuple[str, int]]] = None,
+        use_spmd_partitioning: bool = False,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
         num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one
         collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
         reduces values from outside. functions: a strategy of the program's own.
+
+        Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
+        directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
+        use_spmd_partitioning: one program runs on all devices, so that assign_to_logical_device() is refused.
         """
         self._prepare(0)  # what __del__ looks at, whatever fails below
         options = _cdist.dist_strategy_options()
@@ -87,6 +97,13 @@ class Strategy(Outside, Input, Inspection):
         if functions is not None:
             self._tokens.append(_calls.keep(functions))
             functions._set(options, self._tokens[-1])
+        if device_assignment is not None:
+            options.device_assignment = device_assignment._handle
+        if axes is not None:
+            named = list(axes.items() if isinstance(axes, Mapping) else axes)
+            options.set_axes([name for name, _ in named], [size for _, size in named], len(named))
+        options.use_spmd_partitioning = int(use_spmd_partitioning)
+        self._device_assignment = device_assignment
         self._kept = (cross_device, functions)
         if functions is not None:
             self._host_failures = functions._failures
@@ -247,6 +264,19 @@ class Strategy(Outside, Input, Inspection):
     def group(self, replica_ids: Sequence[int]) -> Group:
         """Some of the replicas, in ascending order, for collectives among them. Not while a run is under way."""
         return Group(self, replica_ids)
+
+    # ---- logical devices -----------------------------------------------------------------------------------
+
+    @property
+    def num_logical_devices(self) -> int:
+        """How many logical devices each replica has: 1, unless it is of StrategyKind.MESH."""
+        return int(_cdist.dist_strategy_num_logical_devices(self._native("dist_strategy_num_logical_devices")))
+
+    @property
+    def device_assignment(self) -> Optional[DeviceAssignment]:
+        """The device assignment that it was made with."""
+        handle = self._native("dist_strategy_device_assignment")
+        return self._device_assignment if _cdist.dist_strategy_device_assignment(handle) else None
 
     # ---- variables, scopes ---------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@
 Everywhere a value is taken, ordinary Python will do: arrays and numbers are tensors (an array's memory is used, not
 copied), lists, tuples and dicts are nests, None and str are themselves, anything else is passed through as it is.
 What comes out is the same: arrays over libdist's memory, lists, tuples, dicts, None, str, the program's own objects. A
-Value is for what Python has no type for: one thing for each replica, indexed slices, ragged and sparse tensors.
+Value is for what Python has no type for: one thing for each replica, indexed slices, ragged and sparse tensors, tensors
+that are divided over logical devices (an array too, wherever one is taken).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from . import _calls, _cdist, _tensors
 from ._tensors import Array, TensorLike
 from .constants import DType, ValueKind
+from .partition import Partition
 
 if TYPE_CHECKING:
     from .strategy import Strategy
@@ -161,6 +163,24 @@ class Value:
         """The tensor's."""
         shape: tuple[int, ...] = self._tensor()[2]
         return shape
+
+    @property
+    def partition(self) -> Partition:
+        """How a sharded tensor is divided over logical devices. `uneven` is also of shards of any other sizes."""
+        return Partition._of(self._handle)
+
+    def shard(self, logical_device: int) -> Any:
+        """What a logical device has of a sharded tensor: a read-only view into the whole."""
+        return _tensors.view(self._shard(logical_device)[1], self)
+
+    def shard_begin(self, logical_device: int) -> tuple[int, ...]:
+        """Where in the whole shard() begins."""
+        return self._shard(logical_device)[0]
+
+    def _shard(self, logical_device: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        begin = _cdist.Numbers()
+        tensor: tuple[Any, ...] = begin.value_shard(self._handle, logical_device)
+        return tuple(begin.at(i) for i in range(begin.size())), tensor
 
     @property
     def text(self) -> Optional[str]:

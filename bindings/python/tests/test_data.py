@@ -267,7 +267,7 @@ class Names(unittest.TestCase):
         for kind in vars(constants).values():
             if isinstance(kind, type) and issubclass(kind, IntEnum) and kind is not IntEnum:
                 numbers.update({member.name: int(member) for member in kind})
-        known = set(numbers) | {"MAX_REPLICAS", "MAX_CONTRIBUTIONS", "MAX_NDIM", "MAX_TAG_BYTES"}
+        known = set(numbers) | {name for name in libdist.__all__ if name.startswith("MAX_")}
         for name in dir(_cdist):
             if not name.startswith("DIST_") or name.startswith("DIST_VERSION"):
                 continue

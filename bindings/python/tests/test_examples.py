@@ -43,6 +43,9 @@ class Examples(unittest.TestCase):
     def test_overlap(self):
         self.assertEqual(run("overlap"), "[-4.5, -7.5, -10.5] on every replica: True\n")
 
+    def test_logical_devices(self):
+        self.assertEqual(run("tpu_split"), run_c("TPU_SPLIT"))
+
     def test_the_training_loop_reaches_the_bits_of_c(self):
         for replicas in (1, 2, 3):
             self.assertEqual(run("training_loop", replicas), run_c("TRAINING_LOOP", replicas))

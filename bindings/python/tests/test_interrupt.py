@@ -57,6 +57,25 @@ class Interrupt(unittest.TestCase):
             """
             self.check(body, "peer: cancelled", "KeyboardInterrupt", "[0, 1]")
 
+    def test_ctrl_c_ends_a_run_on_logical_devices(self):
+        body = """
+        devices = [[(0, 0, 0, d) for d in range(4)]]
+        assignment = libdist.DeviceAssignment.build(libdist.Topology([1, 1, 1, 4], devices), [1, 1, 1, 4])
+        with Strategy(kind=libdist.StrategyKind.MESH, device_assignment=assignment, timeout=-1) as strategy:
+            def on_device(device):
+                if device.id == 3:
+                    interrupt()
+                    threading.Event().wait(0.1)
+                device.permute(-1, 3 if device.id == 0 else -1, np.ones(1), np.ones(1), tag="never")
+            try:
+                strategy.run(lambda replica: replica.run_on_devices(on_device))
+            except KeyboardInterrupt:
+                print("KeyboardInterrupt")
+            total = lambda device: device.all_reduce(ReduceOp.SUM, np.ones(1))
+            print(strategy.run(lambda replica: replica.run_on_devices(total).numpy().tolist()))
+        """
+        self.check(body, "KeyboardInterrupt", "[[4.0]]")
+
     def test_ctrl_c_in_a_function_of_python(self):
         self.check(
             """

@@ -33,6 +33,11 @@ RESULTS = {
     "batch_reduce_to": {"mirrored": [[2.0, 2.0], [2.0, 2.0]], "central": [[2.0], [2.0]], "one": [[1.0], [1.0]]},
     "values_from_function": {"constant": [1.0, 1.0], "of_an_array": [3.0, 2.0], "num_replicas": [2, 2]},
     "datasets_from_function": {"distribute_dataset": [[[0], [2]], [[4], [6]]], "from_function": [8.0, 8.0, 8.0]},
+    "tpu_split": {
+        "split": {"shapes": [(4, 2, 2, 3)] * 8, "all": True},
+        "assigned": 2.0,
+        "replicated": [[2.0] * 4] * 2,
+    },
     "mirrored_strategy": {
         "variable_in_scope": [("Variable:0", 1.0), ("Variable/replica_1:0", 1.0)],
         "variable_in_function": True,

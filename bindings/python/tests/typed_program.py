@@ -6,7 +6,21 @@ from __future__ import annotations
 import numpy as np
 
 import libdist
-from libdist import Aggregation, DistError, ReduceOp, Replica, Strategy, Value, Variable, Work
+from libdist import (
+    Aggregation,
+    DeviceAssignment,
+    DistError,
+    Partition,
+    ReduceOp,
+    Replica,
+    Shard,
+    Strategy,
+    StrategyKind,
+    Topology,
+    Value,
+    Variable,
+    Work,
+)
 
 
 def step(replica: Replica, x: libdist.Array, weights: Variable) -> dict[str, libdist.Array]:
@@ -21,8 +35,34 @@ def step(replica: Replica, x: libdist.Array, weights: Variable) -> dict[str, lib
     return {"gradient": gradient}
 
 
+def on_device(device: Replica, part: libdist.Array) -> libdist.Array:
+    """Of one logical device."""
+    wide: libdist.Array = device.halo_exchange(part, [2], low=1, edges=libdist.Edge.WRAP, tag="halo")
+    total: libdist.Array = device.all_reduce(ReduceOp.SUM, wide, group=device.device_axis_group("device"))
+    return total[1:]
+
+
+def logical_devices() -> Value:
+    """A replica of two."""
+    topology = Topology([1, 1, 1, 2], [[(0, 0, 0, 0), (0, 0, 0, 1)]])
+    assignment = DeviceAssignment.build(topology, [1, 1, 1, 2])
+    shard: Shard = Partition.split((4,), (2,)).shard(1)
+    with Strategy(kind=StrategyKind.MESH, device_assignment=assignment, axes={"device": 2}) as strategy:
+        x = np.arange(4.0)
+
+        def whole(replica: Replica) -> Value:
+            split = replica.split_to_logical_devices(x, [2])
+            joined: Value = replica.run_on_devices(on_device, (split,), timeout=60.0)
+            return joined
+
+        result: Value = strategy.run(whole)[0]
+        print(shard.begin, result.shard(1), assignment.coordinates(0, 1))
+        return result
+
+
 def main() -> float:
     """The rest of it."""
+    logical_devices()
     with Strategy(2, devices=["CPU:0", "CPU:1"], log=lambda level, line: None) as strategy:
         weights = strategy.variable(np.zeros(3), name="w", aggregation=Aggregation.MEAN)
         x: Value = strategy.per_replica([np.ones(3), np.ones(3)])

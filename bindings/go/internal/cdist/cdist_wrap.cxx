@@ -10513,7 +10513,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_abd21ecd3cd5eba4(long long _
   arg2 = (int32_t *)_swig_go_1.array; 
   
   text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
-  arg3 = &text3[0];
+  arg3 = text3.empty() ? nullptr : &text3[0];
   
   arg4 = (char *)_swig_go_3.array; 
   arg5 = (size_t)_swig_go_4; 
@@ -10548,7 +10548,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_abd21ecd3cd5eba4(long long _sw
   arg2 = (int32_t *)_swig_go_1.array; 
   
   text3.assign(_swig_go_2.p, (size_t)_swig_go_2.n);
-  arg3 = &text3[0];
+  arg3 = text3.empty() ? nullptr : &text3[0];
   
   arg4 = (char *)_swig_go_3.array; 
   arg5 = (size_t)_swig_go_4; 
@@ -10748,7 +10748,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_abd21ecd3cd5eba4(long 
   arg3 = (int32_t)_swig_go_2; 
   
   text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = &text4[0];
+  arg4 = text4.empty() ? nullptr : &text4[0];
   
   arg5 = (char *)_swig_go_4.array; 
   arg6 = (size_t)_swig_go_5; 
@@ -10785,7 +10785,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_abd21ecd3cd5eba4(long lo
   arg3 = (int32_t)_swig_go_2; 
   
   text4.assign(_swig_go_3.p, (size_t)_swig_go_3.n);
-  arg4 = &text4[0];
+  arg4 = text4.empty() ? nullptr : &text4[0];
   
   arg5 = (char *)_swig_go_4.array; 
   arg6 = (size_t)_swig_go_5; 

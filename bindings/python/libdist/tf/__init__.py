@@ -18,7 +18,7 @@ Replicas are threads that run at the same time, where TensorFlow's take turns. G
 
 import numpy as _np
 
-from . import data, distribute, keras, metrics, nn, train
+from . import data, distribute, keras, metrics, nn, tpu, train
 from ._numbers import convert_to_tensor
 from ._operations import (
     cast,
@@ -79,6 +79,7 @@ __all__ = [
     "reduce_mean",
     "reduce_sum",
     "reshape",
+    "tpu",
     "train",
     "uint8",
     "zeros",

@@ -96,6 +96,8 @@ def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
             return PerReplica(thing, strategy)
         if thing.kind == libdist.ValueKind.MIRRORED:
             return Mirrored(thing, strategy)
+        if thing.kind == libdist.ValueKind.SHARDED:
+            return thing.numpy()
         return composite_of(thing)
     if isinstance(thing, libdist.Variable):
         from ._variable import Variable

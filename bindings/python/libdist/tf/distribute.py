@@ -26,6 +26,7 @@ from ._options import (
     ValueContext,
 )
 from ._strategy import CentralStorageStrategy, MirroredStrategy, OneDeviceStrategy, Strategy
+from ._tpu import TPUStrategy, TPUStrategyV1
 from ._values import DistributedValues, Mirrored, PerReplica
 
 experimental = SimpleNamespace(
@@ -34,6 +35,7 @@ experimental = SimpleNamespace(
     CollectiveHints=CollectiveHints,
     CommunicationImplementation=CommunicationImplementation,
     CommunicationOptions=CommunicationOptions,
+    TPUStrategy=TPUStrategyV1,
     ValueContext=ValueContext,
 )
 """tf.distribute.experimental."""
@@ -58,6 +60,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "TPUStrategy",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",

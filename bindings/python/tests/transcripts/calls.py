@@ -9,6 +9,7 @@ from libdist import CommunicationOptions, CrossDevice, InputContext, Strategy, V
 
 from given import Answers, NotInPython
 from lines import array_of
+from logical_devices import CALLS as LOGICAL_DEVICES
 
 
 def strategy_create(g):
@@ -17,6 +18,9 @@ def strategy_create(g):
         options["timeout"] = g.number("options.timeout_ns") * 1e-9
     if "options.devices" in g.fields:
         options["devices"] = g.texts("options.devices")
+    if "options.use_spmd_partitioning" in g.fields:
+        options["use_spmd_partitioning"] = bool(g.number("options.use_spmd_partitioning"))
+    options["device_assignment"] = g.object("options.device_assignment")
     strategy = Strategy(cross_device=g.object("options.cross_device"), **options)
     g.player.cross_devices.append(g.object("options.cross_device"))
     return strategy
@@ -377,4 +381,5 @@ CALLS = {
     "has_strategy": lambda g: libdist.has_strategy(),
     "in_cross_replica_context": lambda g: libdist.in_cross_replica_context(),
     "get_replica": lambda g: libdist.get_replica(),
+    **LOGICAL_DEVICES,
 }

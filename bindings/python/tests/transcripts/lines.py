@@ -133,6 +133,9 @@ def tree_of(thing, name_of):
         return ["object"]
     if kind == ValueKind.VARIABLE:
         return [name_of(value.python())]
+    if kind == ValueKind.SHARDED:
+        parts = [tree_of(value.item(i), name_of) for i in range(len(value))]
+        return ["(sharded", literal_of(value.numpy()), *(literal for part in parts for literal in part), ")"]
     parts = ["(dict" if kind == ValueKind.DICT else "(" + KINDS[kind]]
     for i in range(len(value)):
         if kind == ValueKind.DICT:

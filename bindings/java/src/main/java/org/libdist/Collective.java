@@ -34,6 +34,10 @@ public enum Collective {
     PERMUTE,
     /** {@link Replica#reduceApply}. */
     REDUCE_APPLY,
+    /** {@link Replica#haloExchange}. */
+    HALO_EXCHANGE,
+    /** {@link Replica#reshard}. */
+    RESHARD,
     /** One that a later version has. */
     OTHER;
 

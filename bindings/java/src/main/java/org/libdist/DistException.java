@@ -11,6 +11,7 @@ public final class DistException extends RuntimeException {
     private final Status status;
     private final int worker;
     private final int replica;
+    private final int logicalDevice;
     private final Collective collective;
     private final int group;
     private final long sequence;
@@ -37,6 +38,7 @@ public final class DistException extends RuntimeException {
         expected = field[8];
         received = field[9];
         hint = field[10];
+        logicalDevice = Integer.parseInt(field[11]);
         told = true;
     }
 
@@ -55,6 +57,7 @@ public final class DistException extends RuntimeException {
         this.status = status;
         worker = 0;
         replica = -1;
+        logicalDevice = -1;
         collective = Collective.NONE;
         group = 0;
         sequence = 0;
@@ -83,6 +86,11 @@ public final class DistException extends RuntimeException {
     /** The culprit's id; -1: no replica is to blame. */
     public int replica() {
         return replica;
+    }
+
+    /** Which logical device of the culprit's; -1: the replica as a whole. */
+    public int logicalDevice() {
+        return logicalDevice;
     }
 
     /** Where it was noticed. */

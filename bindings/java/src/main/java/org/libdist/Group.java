@@ -6,8 +6,26 @@ import org.libdist.internal.DistModule;
 
 /** Some of a strategy's replicas, which meet without the others: see {@link CollectiveOptions#group}. */
 public final class Group extends NativeObject {
+    private final long handle;
+    private final Strategy strategy; // that it belongs to; null: one of its own
+
     private Group(Native owner) {
         super(owner);
+        handle = 0;
+        strategy = null;
+    }
+
+    /** A strategy's own group: it ends with that. */
+    Group(long handle, Strategy strategy) {
+        super(strategy);
+        this.handle = handle;
+        this.strategy = strategy;
+    }
+
+    @Override
+    long acquire() {
+        long own = super.acquire();
+        return strategy == null ? own : handle;
     }
 
     /**
@@ -34,7 +52,7 @@ public final class Group extends NativeObject {
     }
 
     /**
-     * Ends the group, before its strategy is closed.
+     * Ends the group, before its strategy is closed; nothing on {@link Replica#deviceAxisGroup}'s.
      *
      * @throws DistException FAILED_PRECONDITION a run is under way, or work of the group is left
      */

@@ -15,12 +15,13 @@ import org.libdist.internal.dist_collective_options;
 
 /**
  * One copy of the replica function: its id, and its side of every collective. It is for the thread and the
- * time of the function that received it: anywhere else its methods throw FAILED_PRECONDITION.
+ * time of the function that received it: anywhere else its methods throw FAILED_PRECONDITION. A logical
+ * device of a replica is one too, whose peers are that replica's other devices: see {@link #runOnDevices}.
  *
  * <p>Buffers are direct and in the machine's byte order ({@link DirectBuffers}), and are used where they lie,
  * without a copy, from position to limit; neither changes.
  */
-public final class Replica extends ReplicaContext {
+public final class Replica extends DeviceContext {
     private static final ThreadLocal<Replica> CURRENT = new ThreadLocal<>();
     private static final ThreadLocal<Replica> DEFAULT = new ThreadLocal<>();
 
@@ -31,6 +32,7 @@ public final class Replica extends ReplicaContext {
     private final Thread thread = Thread.currentThread();
     private final RunCall run; // null: the thread's default replica
     private List<Work> works = List.of();
+    private boolean covered; // its thread is a logical device of it
     private boolean ended;
 
     Replica(Strategy strategy, long handle, RunCall run) {
@@ -46,12 +48,18 @@ public final class Replica extends ReplicaContext {
      */
     Replica begin() {
         Replica outer = CURRENT.get();
+        if (outer != null) {
+            outer.covered = true;
+        }
         CURRENT.set(this);
         return outer;
     }
 
     /** Its function is over: the native replica may go at any time. */
     void end(Replica outer) {
+        if (outer != null) {
+            outer.covered = false;
+        }
         CURRENT.set(outer);
         ended = true;
         if (!works.isEmpty()) {
@@ -84,17 +92,22 @@ public final class Replica extends ReplicaContext {
     @Override
     long active(String function) {
         Thread here = Thread.currentThread();
-        if (here != thread || ended) {
-            throw new DistException(Status.FAILED_PRECONDITION,
-                    function + "(): replica " + id
-                            + (ended ? " is not running: its handle is valid inside its function only"
-                                     : " is that of the thread that its function runs on, "
-                                                    + thread.getName()));
+        if (here != thread || ended || covered) {
+            throw new DistException(
+                    Status.FAILED_PRECONDITION, function + "(): replica " + id + whyNot(here));
         }
         if (here.isInterrupted()) {
             strategy.cancelIfOpen();
         }
         return handle;
+    }
+
+    private String whyNot(Thread here) {
+        if (ended) {
+            return " is not running: its handle is valid inside its function only";
+        }
+        return here != thread ? " is that of the thread that its function runs on, " + thread.getName()
+                              : " waits for its logical devices: use what their function gets";
     }
 
     /** Holds an object until the run is over. */
@@ -115,12 +128,12 @@ public final class Replica extends ReplicaContext {
         works.remove(work);
     }
 
-    /** This replica's id in 0 .. numReplicas()-1, its rank in every collective. */
+    /** This replica's id in 0 .. numReplicas()-1, its rank in every collective; on a device the device's. */
     public int id() {
         return id;
     }
 
-    /** How many replicas are in sync. */
+    /** How many replicas are in sync; on a logical device how many of these. */
     public int numReplicas() {
         return numReplicas;
     }

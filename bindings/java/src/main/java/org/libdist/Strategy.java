@@ -314,6 +314,19 @@ public final class Strategy extends CrossReplica {
         }
     }
 
+    /** How many logical devices each replica has; 1 for strategies of other kinds than MESH. */
+    public int numLogicalDevices() {
+        return askInt(DistModule::dist_strategy_num_logical_devices);
+    }
+
+    /** The device assignment that it was made with, if any; it ends with the strategy. */
+    public Optional<DeviceAssignment> deviceAssignment() {
+        return ask(handle -> {
+            long assignment = DistModule.dist_strategy_device_assignment(handle);
+            return assignment == 0 ? Optional.empty() : Optional.of(new DeviceAssignment(assignment, this));
+        });
+    }
+
     /** What describes the cluster that it is part of; nothing where it is of one process. */
     public Optional<ClusterResolver> clusterResolver() {
         return ask(handle -> {

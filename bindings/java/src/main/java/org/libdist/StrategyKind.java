@@ -13,7 +13,9 @@ public enum StrategyKind {
     /** One replica: what a program has that never chose a strategy. */
     DEFAULT(DistModuleConstants.DIST_STRATEGY_DEFAULT),
     /** R replicas; every variable has one copy, which all of them read. */
-    CENTRAL_STORAGE(DistModuleConstants.DIST_STRATEGY_CENTRAL_STORAGE);
+    CENTRAL_STORAGE(DistModuleConstants.DIST_STRATEGY_CENTRAL_STORAGE),
+    /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
+    MESH(DistModuleConstants.DIST_STRATEGY_MESH);
 
     final int code;
 

@@ -24,6 +24,9 @@ public final class StrategyOptions {
     private CommunicationOptions communication;
     private CrossDevice crossDevice;
     private StrategyFunctions functions;
+    private DeviceAssignment deviceAssignment;
+    private List<MeshAxis> axes = List.of();
+    private boolean useSpmdPartitioning;
 
     private StrategyOptions() {}
 
@@ -40,6 +43,9 @@ public final class StrategyOptions {
         copy.communication = communication;
         copy.crossDevice = crossDevice;
         copy.functions = functions;
+        copy.deviceAssignment = deviceAssignment;
+        copy.axes = axes;
+        copy.useSpmdPartitioning = useSpmdPartitioning;
         return copy;
     }
 
@@ -123,6 +129,33 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /**
+     * Mesh: which devices are whose, and so how many replicas and logical devices there are. The strategy
+     * keeps it.
+     */
+    public StrategyOptions deviceAssignment(DeviceAssignment deviceAssignment) {
+        StrategyOptions copy = copy();
+        copy.deviceAssignment = deviceAssignment;
+        return copy;
+    }
+
+    /** Mesh: named axes of a replica's logical devices, the last running fastest. */
+    public StrategyOptions axes(MeshAxis... axes) {
+        StrategyOptions copy = copy();
+        copy.axes = List.of(axes);
+        return copy;
+    }
+
+    /**
+     * Mesh: whether one program runs on all logical devices, so that {@link Replica#assignToLogicalDevice} is
+     * refused.
+     */
+    public StrategyOptions useSpmdPartitioning(boolean useSpmdPartitioning) {
+        StrategyOptions copy = copy();
+        copy.useSpmdPartitioning = useSpmdPartitioning;
+        return copy;
+    }
+
     /** @param tokens gets those of the log and the functions, which live as long as the strategy */
     dist_strategy_options toNative(Uses uses, long[] tokens) {
         dist_strategy_options options = new dist_strategy_options();
@@ -143,6 +176,12 @@ public final class StrategyOptions {
             options.setCommunication(communication.toNative(uses));
         }
         options.setCross_device(uses.ofNullable(crossDevice));
+        options.setDevice_assignment(uses.ofNullable(deviceAssignment));
+        if (!axes.isEmpty()) {
+            options.set_axes(Texts.all(axes.stream().map(MeshAxis::name).toList()),
+                    axes.stream().mapToInt(MeshAxis::size).toArray(), axes.size());
+        }
+        options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);

@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.Text;
+import org.libdist.internal.dist_partition;
 
 /**
  * A tensor, or a list or dictionary of values, or one value for each replica. Immutable; its memory goes when
@@ -255,6 +256,41 @@ public final class Value extends NativeObject {
             long[] numbers = Tensor.room();
             DistModule.dist_value_tensor(handle, numbers);
             return Tensor.described(numbers, new Memory(handle, Tensor.described(numbers, null)));
+        });
+    }
+
+    /** How a SHARDED value is divided over logical devices. */
+    public Partition partition() {
+        dist_partition raw = new dist_partition();
+        try {
+            return ask(handle -> {
+                DistModule.dist_value_partition(handle, raw);
+                return Partition.of(raw);
+            });
+        } finally {
+            raw.delete();
+        }
+    }
+
+    /**
+     * A part of a tensor.
+     *
+     * @param begin where in the whole it begins, in each dimension
+     * @param tensor a view into the whole
+     */
+    public record Shard(long[] begin, Tensor tensor) {}
+
+    /**
+     * What a logical device has of a SHARDED value.
+     *
+     * @throws DistException NOT_FOUND the tensor is assigned to another logical device
+     */
+    public Shard shard(int logicalDevice) {
+        return ask(handle -> {
+            long[] numbers = Tensor.room();
+            long[] begin = Coordinates.asked(n -> n.value_shard(handle, logicalDevice, numbers));
+            Tensor view = Tensor.described(numbers, new Memory(handle, Tensor.described(numbers, null)));
+            return new Shard(begin, view);
         });
     }
 

@@ -31,7 +31,9 @@ public enum ValueKind {
     /** Rows of different lengths: values, row splits. */
     RAGGED(DistModuleConstants.DIST_VALUE_RAGGED),
     /** Single elements of a tensor: indices, values, dense shape. */
-    SPARSE(DistModuleConstants.DIST_VALUE_SPARSE);
+    SPARSE(DistModuleConstants.DIST_VALUE_SPARSE),
+    /** A tensor, and which logical device of a replica has which part of it. */
+    SHARDED(DistModuleConstants.DIST_VALUE_SHARDED);
 
     final int code;
 

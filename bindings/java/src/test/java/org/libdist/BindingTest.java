@@ -45,6 +45,8 @@ public final class BindingTest {
         CollectivesTest.addTo(tap);
         ValuesTest.addTo(tap);
         CrossReplicaTest.addTo(tap);
+        TopologyTest.addTo(tap);
+        MeshTest.addTo(tap);
         InputTest.addTo(tap);
         BadInputTest.addTo(tap);
         FailureTest.addTo(tap);

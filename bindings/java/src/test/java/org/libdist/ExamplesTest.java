@@ -13,8 +13,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Runs the examples: what they print is what they say, and the trainers learn the bits that C's do, which are
- * asked for their own: -Ddist.training_loop=PROGRAM -Ddist.train_digits=PROGRAM -Ddist.digits=FILE.
+ * Runs the examples: what they print is what they say, and what C's print, which are asked for it; the
+ * trainers learn the same bits: -Ddist.tpu_split=PROGRAM -Ddist.training_loop=PROGRAM
+ * -Ddist.train_digits=PROGRAM -Ddist.digits=FILE.
  */
 public final class ExamplesTest {
     private ExamplesTest() {}
@@ -30,6 +31,7 @@ public final class ExamplesTest {
         tap.add("BatchReduceTo", () -> prints("BatchReduceTo", List.of("v 2.0", "v/replica_1 2.0")));
         tap.add("Overlap", () -> prints("Overlap", List.of("mean loss 1.5", "last gradient 42.0")));
         tap.add("ThreadPool", () -> prints("ThreadPool", List.of("sum 3.0", "sum 3.0", "sum 3.0")));
+        tap.add("TpuSplit prints what C's prints", ExamplesTest::tpuSplit);
         tap.add("TrainingLoop prints what C's prints", ExamplesTest::trainingLoop);
         tap.add("Digits learns the bits that C's learns", ExamplesTest::digits);
         tap.runAll();
@@ -69,6 +71,17 @@ public final class ExamplesTest {
             return false;
         }
         return true;
+    }
+
+    private static void tpuSplit() throws Exception {
+        List<String> printed = output("TpuSplit");
+        equal(9, printed.size());
+        equal("logical device 0: rows 0-1, columns 0-1, first pixel 1000", printed.get(0));
+        equal("logical device 7: rows 2-3, columns 6-7, first pixel 934", printed.get(7));
+        equal("all 384 pixels: 0 wrong", printed.get(8));
+        if (isThere("dist.tpu_split")) {
+            equal(ofC("dist.tpu_split"), printed);
+        }
     }
 
     private static void trainingLoop() throws Exception {

@@ -91,11 +91,11 @@ final class Calls {
     }
 
     @FunctionalInterface
-    private interface ValueCall {
+    interface ValueCall {
         Value perform(Player player, Line line) throws Exception;
     }
 
-    private static void value(String name, ValueCall call) {
+    static void value(String name, ValueCall call) {
         ALL.put(name, (p, l, came) -> p.bindValue(l.answered, came, "out", call.perform(p, l)));
     }
 
@@ -104,7 +104,7 @@ final class Calls {
         Object perform(Player player, Line line) throws Exception;
     }
 
-    private static void object(String name, ObjectCall call) {
+    static void object(String name, ObjectCall call) {
         ALL.put(name, (p, l, came) -> came.put("out", p.bind(l.answered, "out", call.perform(p, l))));
     }
 
@@ -121,11 +121,11 @@ final class Calls {
     }
 
     @FunctionalInterface
-    private interface Act {
+    interface Act {
         void perform(Player player, Line line) throws Exception;
     }
 
-    private static void act(String name, Act call) {
+    static void act(String name, Act call) {
         ALL.put(name, (p, l, came) -> call.perform(p, l));
     }
 
@@ -374,6 +374,7 @@ final class Calls {
 
     static {
         NameCalls.addTo(ALL);
+        MeshCalls.addTo(ALL);
         strategies();
         collectives();
         values();

@@ -11,7 +11,9 @@ final class LeftOut {
     private static final Set<String> REPLICAS_OWN =
             Set.of("replica_id", "replica_num_replicas", "replica_strategy", "replica_leave", "replica_read",
                     "replica_assign", "replica_assign_value", "replica_scatter", "replica_update",
-                    "replica_variable", "all_reduce", "all_reduce_value", "all_gather_value", "merge_call");
+                    "replica_variable", "split_to_logical_devices",
+                    "assign_to_logical_device", "replicate_to_logical_devices", "all_reduce",
+                    "all_reduce_value", "all_gather_value", "merge_call");
 
     private LeftOut() {}
 
@@ -30,17 +32,26 @@ final class LeftOut {
         if (REPLICAS_OWN.contains(line.name) && !line.has("replica")) {
             return "there is no method without a replica";
         }
+        if (line.name.equals("topology_create") && isWithoutArray(line)) {
+            return "Topology.create() without an array is a NullPointerException";
+        }
         if (!destinationsSayOneThing(line)) {
             return "a Destination says one thing";
         }
         return isNoDataset(line) ? "a value is no Dataset" : null;
     }
 
+    private static boolean isWithoutArray(Line line) {
+        boolean hasDevices = line.integer("num_tasks") * line.integer("num_devices_per_task") != 0;
+        return !line.has("mesh_shape") || (hasDevices && !line.has("device_coordinates"));
+    }
+
     private static String number(Line line) {
         String[] keys = {"op", "aggregation", "options.aggregation", "synchronization",
-                "options.synchronization", "implementation", "mode", "policy"};
-        int[] first = {1, 0, 0, 0, 0, 0, 0, -1};
-        int[] last = {6, 3, 3, 3, 3, 2, 1, 3};
+                "options.synchronization", "implementation", "mode", "policy", "device_order",
+                "partition.kind"};
+        int[] first = {1, 0, 0, 0, 0, 0, 0, -1, 0, 0};
+        int[] last = {6, 3, 3, 3, 3, 2, 1, 3, 2, 2};
         for (int i = 0; i < keys.length; i++) {
             if (line.given.containsKey(keys[i])
                     && (line.integer(keys[i]) < first[i] || line.integer(keys[i]) > last[i])) {

@@ -122,6 +122,8 @@ final class Literals {
                 return ofText(value.text());
             case VARIABLE:
                 return names.apply(value.variable().orElseThrow());
+            case SHARDED:
+                return sharded(value);
             default:
                 StringBuilder tree = new StringBuilder("(" + kind.name().toLowerCase(java.util.Locale.ROOT));
                 for (int i = 0; i < value.size(); i++) {
@@ -130,5 +132,15 @@ final class Literals {
                 }
                 return tree.append(")").toString();
         }
+    }
+
+    /** A tensor that is divided: the whole, and what each logical device has. */
+    private static String sharded(Value value) {
+        StringBuilder text = new StringBuilder("(sharded ").append(of(value.tensor()));
+        for (int device = 0; device < value.partition().numLogicalDevices(); device++) {
+            Value part = value.item(device);
+            text.append(" ").append(part.kind() == ValueKind.NONE ? "none" : of(part.tensor()));
+        }
+        return text.append(")").toString();
     }
 }

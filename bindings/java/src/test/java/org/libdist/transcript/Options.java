@@ -7,6 +7,7 @@ import java.util.List;
 import org.libdist.Aggregation;
 import org.libdist.CrossDevice;
 import org.libdist.DatasetOptions;
+import org.libdist.DeviceAssignment;
 import org.libdist.InputMode;
 import org.libdist.RunOptions;
 import org.libdist.ShardPolicy;
@@ -28,7 +29,10 @@ final class Options {
         if (!devices.isEmpty()) {
             options = options.devices(devices.stream().map(Literals::text).toList());
         }
-        return options.crossDevice(player.object(CrossDevice.class, line, "options.cross_device"));
+        return options.crossDevice(player.object(CrossDevice.class, line, "options.cross_device"))
+                .deviceAssignment(
+                        player.object(DeviceAssignment.class, line, "options.device_assignment"))
+                .useSpmdPartitioning(line.number("options.use_spmd_partitioning") != 0);
     }
 
     static RunOptions run(Line line) {

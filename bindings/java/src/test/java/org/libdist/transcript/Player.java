@@ -42,7 +42,7 @@ final class Player {
         performBelow(played.root());
         checkAllDone(played.root(), true);
         for (Map.Entry<String, Object> object : objects.entrySet()) {
-            if ("xdicv".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
+            if ("xdicvta".indexOf(object.getKey().charAt(0)) >= 0 && !owned.contains(object.getKey())) {
                 close((AutoCloseable) object.getValue());
             }
         }

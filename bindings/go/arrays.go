@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// Lists of numbers on their way to and from C, where nested ones are flat and row-major. nil stays nil, which is NULL.
+
+func int32sOf(numbers []int) []int32 {
+	if numbers == nil {
+		return nil
+	}
+	all := make([]int32, len(numbers))
+	for i, n := range numbers {
+		all[i] = int32(int32Of(n))
+	}
+	return all
+}
+
+func int64sOf(numbers []int) []int64 {
+	if numbers == nil {
+		return nil
+	}
+	all := make([]int64, len(numbers))
+	for i, n := range numbers {
+		all[i] = int64(n)
+	}
+	return all
+}
+
+// numbersOf is what a function with an array as its result gives.
+func numbersOf(read func(cdist.Numbers) error) ([]int, error) {
+	numbers := cdist.NewNumbers()
+	defer cdist.DeleteNumbers(numbers)
+	if err := read(numbers); err != nil {
+		return nil, fromNative(err)
+	}
+	all := make([]int, numbers.Size())
+	for i := range all {
+		all[i] = int(numbers.At(int64(i)))
+	}
+	return all, nil
+}
+
+// flat makes one list of coordinates [row][column]; all rows have equally many columns, and each has rank numbers.
+func flat(nested [][][]int, rank int, row, column string) (numbers []int32, columns int, err error) {
+	if len(nested) > 0 {
+		columns = len(nested[0])
+	}
+	for i, list := range nested {
+		if len(list) != columns {
+			return nil, 0, newError(ErrInvalidArgument, "%s %d has %d %ss, %s 0 has %d: give all equally many",
+				row, i, len(list), column, row, columns)
+		}
+		for j, coordinates := range list {
+			if len(coordinates) != rank {
+				return nil, 0, newError(ErrInvalidArgument, "%s %d of %s %d has %d coordinates, not %d",
+					column, j, row, i, len(coordinates), rank)
+			}
+			numbers = append(numbers, int32sOf(coordinates)...)
+		}
+	}
+	return numbers, columns, nil
+}
+
+// nested is flat, back; lists of no rows where the object that had them is closed.
+func nested(numbers []int, rows, columns, rank int) [][][]int {
+	all := make([][][]int, rows)
+	for i := range all {
+		all[i] = make([][]int, columns)
+		for j := range all[i] {
+			at := (i*columns + j) * rank
+			all[i][j] = numbers[at : at+rank : at+rank]
+		}
+	}
+	return all
+}
+
+// nameIn is textOf with room for a name that a job is a part of.
+func nameIn(job string, write func(room []byte) error) (string, error) {
+	return textIn(make([]byte, len(job)+128), write)
+}

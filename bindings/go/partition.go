@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import "libdist.example/dist/internal/cdist"
+
+// Partition says which part of a tensor each logical device of a replica has.
+type Partition struct {
+	Kind              PartitionKind
+	Shape             []int // of the tensor; -1: a size that is not known
+	Dimensions        []int // PartitionSplit: into how many parts each dimension is split
+	NumLogicalDevices int   // of a replica
+	LogicalDevice     int   // PartitionAssign: which of them has the tensor
+	Uneven            bool  // PartitionSplit: sizes that do not divide are split as evenly as possible
+	SPMD              bool  // one program runs on all logical devices, so that PartitionAssign is refused
+}
+
+// Shard is what a logical device has of a tensor: Size[i] elements from Begin[i] on in dimension i. What depends on an
+// unknown size is -1.
+type Shard struct {
+	Tile     []int // its tile's index
+	Begin    []int
+	Size     []int
+	Elements int // how many it has
+}
+
+// native is the partition on C's side, to be deleted; nil for nil.
+func (p *Partition) native() cdist.Dist_partition {
+	if p == nil {
+		return nil
+	}
+	native := cdist.NewDist_partition()
+	native.SetKind(int32Of(int(p.Kind)))
+	native.Set_shape(int64sOf(p.Shape), int64(len(p.Shape)))
+	native.Set_dimensions(int64sOf(p.Dimensions), int64(len(p.Dimensions)))
+	native.SetNum_logical_devices(int32Of(p.NumLogicalDevices))
+	native.SetLogical_device(int32Of(p.LogicalDevice))
+	native.SetUneven(intOf(p.Uneven))
+	native.SetSpmd(intOf(p.SPMD))
+	return native
+}
+
+func deletePartition(native cdist.Dist_partition) {
+	if native != nil {
+		cdist.DeleteDist_partition(native)
+	}
+}
+
+// Check says whether a tensor can be partitioned so, by TensorFlow's checks in its order.
+func (p *Partition) Check() error {
+	native := p.native()
+	defer deletePartition(native)
+	return fromNative(cdist.Dist_partition_check(native))
+}
+
+// Shard is what a logical device has of the tensor. Of a split it is the tile whose index is Tile, where the last
+// dimension's index runs fastest from one device to the next.
+func (p *Partition) Shard(logicalDevice int) (Shard, error) {
+	native := p.native()
+	defer deletePartition(native)
+	all, err := numbersOf(func(n cdist.Numbers) error { return n.Partition_shard(native, int32Of(logicalDevice)) })
+	if err != nil {
+		return Shard{}, err
+	}
+	n := len(p.Shape)
+	return Shard{Tile: all[:n:n], Begin: all[n : 2*n : 2*n], Size: all[2*n : 3*n : 3*n], Elements: all[3*n]}, nil
+}
+
+// ReshardBytes is how many bytes Replica.Reshard brings to a logical device from others; -1 as device: to all of them
+// together.
+func ReshardBytes(from, to *Partition, dtype DType, logicalDevice int) (int64, error) {
+	before, after := from.native(), to.native()
+	defer deletePartition(before)
+	defer deletePartition(after)
+	var bytes int64
+	err := cdist.Dist_reshard_bytes(before, after, int32Of(int(dtype)), int32Of(logicalDevice), &bytes)
+	return bytes, fromNative(err)
+}
+
+// Partition says how a ShardedValue is divided. Uneven is set where the shards' sizes are not what an even split gives:
+// then Shard knows them.
+func (v *Value) Partition() (p Partition, err error) {
+	err = v.with(func(value int64) error {
+		native := cdist.NewDist_partition()
+		defer cdist.DeleteDist_partition(native)
+		if err := cdist.Dist_value_partition(value, native); err != nil {
+			return fromNative(err)
+		}
+		p = Partition{
+			Kind:              PartitionKind(native.GetKind()),
+			NumLogicalDevices: native.GetNum_logical_devices(),
+			LogicalDevice:     native.GetLogical_device(),
+			Uneven:            native.GetUneven() != 0,
+			SPMD:              native.GetSpmd() != 0,
+		}
+		p.Shape, _ = numbersOf(func(n cdist.Numbers) error {
+			n.Partition_shape(native)
+			return nil
+		})
+		p.Dimensions, _ = numbersOf(func(n cdist.Numbers) error {
+			n.Partition_dimensions(native)
+			return nil
+		})
+		return nil
+	})
+	return p, err
+}
+
+// Shard is what a logical device has of a ShardedValue, without a copy, as Tensor gives it, and where in the whole that
+// begins. ErrNotFound where the tensor is assigned to another logical device.
+func (v *Value) Shard(logicalDevice int) (tensor RawTensor, begin []int, err error) {
+	err = v.with(func(value int64) (err error) {
+		numbers := make([]int64, mostNumbers)
+		begin, err = numbersOf(func(n cdist.Numbers) error {
+			return n.Value_shard(value, int32Of(logicalDevice), numbers)
+		})
+		if err == nil {
+			tensor = unpack(numbers, v)
+		}
+		return err
+	})
+	return tensor, begin, err
+}

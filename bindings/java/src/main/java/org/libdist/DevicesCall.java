@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+/** A function on the logical devices of a replica: a run inside that replica's run. */
+final class DevicesCall extends RunCall {
+    /** {@link ValuesFunction}, whatever it throws. */
+    @FunctionalInterface
+    interface Function {
+        Value call(Replica device, Value args, Value kwargs) throws Exception;
+    }
+
+    private final Function function;
+
+    DevicesCall(Strategy strategy, Function function) {
+        super(strategy);
+        this.function = function;
+    }
+
+    @Override
+    long values(long handle, long positional, long named) throws Exception {
+        return asReplica(handle, device -> {
+            try (Value given = Value.borrowed(positional); Value keys = Value.borrowed(named)) {
+                return Value.handedOver(function.call(device, given, keys));
+            }
+        });
+    }
+
+    /** Interrupts of the thread are the outer run's: they cancel the strategy, and this with it. */
+    <X extends Exception> void runWithin(Calls.Call call) throws X {
+        try {
+            Calls.<X>run(this, call);
+        } finally {
+            settle();
+        }
+    }
+}

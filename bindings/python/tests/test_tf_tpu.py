@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libdist.tf's logical devices beside recordings of TensorFlow (tests/golden/cases), and what is libdist's own."""
+
+import json
+import math
+import pathlib
+import unittest
+
+import numpy as np
+
+import libdist
+import libdist.tf as tf
+
+CASES = pathlib.Path(__file__).resolve().parents[3] / "tests" / "golden" / "cases"
+Topology, DeviceAssignment = tf.tpu.experimental.Topology, tf.tpu.experimental.DeviceAssignment
+
+
+def cases(area):
+    """(kind, case) of an area; the kind is the first part of the id."""
+    path = CASES / f"{area}.json"
+    if not path.exists():
+        raise unittest.SkipTest("the recordings are in libdist's source tree")
+    return [(case["id"].split("/")[0], case) for case in json.loads(path.read_text())["cases"]]
+
+
+def line_of(devices):
+    """A topology of devices in a row."""
+    return Topology(mesh_shape=[1, 1, 1, devices], device_coordinates=[[(0, 0, 0, d) for d in range(devices)]])
+
+
+def strategy_of(devices, **options):
+    """One replica of so many logical devices."""
+    assignment = DeviceAssignment.build(line_of(devices), [1, 1, 1, devices])
+    return tf.distribute.TPUStrategy(None, assignment, **options)
+
+
+def split(strategy, x, dimensions):
+    """The whole, and what each logical device has."""
+    parts = []
+
+    def step():
+        whole = strategy.experimental_split_to_logical_devices(x, dimensions)
+        strategy.run_on_logical_devices(lambda part: parts.append(part.ravel().tolist()), (whole,))
+        return whole
+
+    return strategy.run(step), parts
+
+
+class Recordings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.topologies = {
+            case["id"].split("/")[1]: Topology(**case["inputs"])
+            for kind, case in cases("tpu_device_assignment")
+            if kind == "topology"
+        }
+
+    def refused_or(self, case, answer):
+        """What a function answers; None where TensorFlow raised, and it has: a ValueError for all but TypeErrors."""
+        if "error" not in case:
+            return answer()
+        with self.assertRaises(TypeError if case["error"]["type"] == "TypeError" else ValueError):
+            answer()
+        return None
+
+    def test_topologies(self):
+        for kind, case in cases("tpu_device_assignment"):
+            if kind != "topology":
+                continue
+            with self.subTest(case["id"]):
+                topology, expected = self.topologies[case["id"].split("/")[1]], case["expected"]
+                self.assertEqual(topology.mesh_shape.tolist(), expected["mesh_shape"])
+                self.assertEqual(topology.missing_devices.tolist(), expected["missing_devices"])
+                for name in ("mesh_rank", "num_tasks", "num_tpus_per_task"):
+                    self.assertEqual(getattr(topology, name), expected[name])
+                self.assertEqual(topology.serialized().hex(), expected["serialized_hex"])
+                again = Topology(serialized=topology.serialized())
+                self.assertEqual(again.device_coordinates.tolist(), topology.device_coordinates.tolist())
+                for at in expected["at"]:
+                    place = at["coordinates"]
+                    self.assertEqual(topology.task_ordinal_at_coordinates(place), at["task_ordinal"])
+                    self.assertEqual(topology.tpu_device_ordinal_at_coordinates(place), at["tpu_device_ordinal"])
+                    self.assertEqual(topology.cpu_device_name_at_coordinates(place), at["cpu_device_name"])
+                    self.assertEqual(topology.tpu_device_name_at_coordinates(place), at["tpu_device_name"])
+
+    def test_built_assignments(self):
+        count = 0
+        for kind, case in cases("tpu_device_assignment"):
+            if kind not in ("build", "build_stride"):
+                continue
+            with self.subTest(case["id"]):
+                inputs, expected = case["inputs"], case.get("expected")
+                order = tf.tpu.experimental.DeviceOrderMode[inputs["device_order_mode"]]
+                given = [inputs[name] for name in ("computation_shape", "computation_stride", "num_replicas")]
+                topology = self.topologies[inputs["topology"]]
+                built = self.refused_or(case, lambda: DeviceAssignment.build(topology, *given, order))  # noqa: B023
+                count += 1
+                if built is None:
+                    continue
+                self.assertIs(built.topology, topology)
+                self.assertEqual(built.core_assignment.tolist(), expected["core_assignment"])
+                self.assertEqual(built.num_cores_per_replica, expected["num_cores_per_replica"])
+                for one in expected.get("lookup", ()):
+                    at = (one["replica"], one["logical_core"])
+                    self.assertEqual(list(built.coordinates(*at)), one["coordinates"])
+                    self.assertEqual(built.tpu_ordinal(*at), one["tpu_ordinal"])
+                    self.assertEqual(built.tpu_device(*at, job="worker"), one["tpu_device_job_worker"])
+                    self.assertEqual(built.host_device(*at), one["host_device"])
+        self.assertGreater(count, 20)
+
+    def test_assignments_by_hand_and_what_is_no_topology(self):
+        mesh = [(x, y, 0, core) for x in (0, 1) for y in (0, 1) for core in (0, 1)]
+        for kind, case in cases("tpu_device_assignment"):
+            inputs, expected = case["inputs"], case.get("expected", {})
+            if (
+                kind != "constructor"
+                and "topology_serialized_hex" not in inputs
+                and inputs.get("topology") != "a string"
+            ):
+                continue
+            with self.subTest(case["id"]):
+                topology = inputs.get("topology", Topology(mesh_shape=[2, 2, 1, 2], device_coordinates=[mesh]))
+                if "topology_serialized_hex" in inputs:
+                    topology = bytes.fromhex(inputs["topology_serialized_hex"])
+                if kind == "constructor":
+                    cores = inputs.get("core_assignment", [[[0, 0, 0, 0]]]) or np.zeros((0, 1, 4), np.int32)
+                    made = self.refused_or(case, lambda: DeviceAssignment(topology, cores))  # noqa: B023
+                else:
+                    made = self.refused_or(case, lambda: DeviceAssignment.build(topology, num_replicas=2))  # noqa: B023
+                if "core_assignment" in expected:
+                    self.assertEqual(made.core_assignment.tolist(), expected["core_assignment"])
+                if "value" in expected.get("lookup_replicas_0_0", {}):
+                    self.assertEqual(made.lookup_replicas(0, 0), expected["lookup_replicas_0_0"]["value"])
+
+    def test_split_tensors(self):
+        count = 0
+        for kind, case in cases("tpu_split"):
+            shape, dimensions = case["inputs"]["shape"], case["inputs"].get("partition_dimensions")
+            if dimensions is None or None in (shape or [None]):
+                continue
+            with self.subTest(case["id"]), strategy_closed(
+                strategy_of(case["strategy"]["logical_devices_per_replica"])
+            ) as strategy:
+                x = np.arange(math.prod(shape), dtype=np.int32).reshape(shape)
+                answer = self.refused_or(case, lambda: split(strategy, x, dimensions))  # noqa: B023
+                count += 1
+                if answer is not None:
+                    whole, parts = answer
+                    np.testing.assert_array_equal(whole, x)
+                    shards = case["expected"].get("shards")
+                    if shards is not None:
+                        self.assertEqual(sorted(parts), sorted(one["data"] for one in shards))
+        self.assertGreater(count, 25)
+
+    def test_assigned_tensors(self):
+        for kind, case in cases("tpu_split"):
+            if kind != "assign":
+                continue
+            devices, spmd = (case["strategy"][name] for name in ("logical_devices_per_replica", "spmd"))
+            options = {"experimental_spmd_xla_partitioning": spmd}
+            with self.subTest(case["id"]), strategy_closed(strategy_of(devices, **options)) as strategy:
+                x, device = np.ones(case["inputs"]["shape"]), case["inputs"]["logical_device_id"]
+                step = strategy.experimental_assign_to_logical_device
+                whole = self.refused_or(case, lambda: strategy.run(step, (x, device)))  # noqa: B023
+                if whole is not None:
+                    np.testing.assert_array_equal(whole, x)
+
+
+class strategy_closed:  # noqa: N801
+    """A strategy that is closed at the end."""
+
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def __enter__(self):
+        return self.strategy
+
+    def __exit__(self, *_):
+        self.strategy.close()
+
+
+class Strategies(unittest.TestCase):
+    def test_the_host(self):
+        topology = tf.tpu.experimental.initialize_tpu_system()
+        self.assertEqual(topology.num_tasks, 1)
+        with self.assertRaises(ValueError):
+            tf.tpu.experimental.initialize_tpu_system("grpc://somewhere")
+        with self.assertRaises(ValueError):
+            tf.distribute.TPUStrategy("grpc://somewhere")
+        with self.assertRaises(ValueError):
+            Topology()
+
+    def test_without_an_assignment(self):
+        for kind in (tf.distribute.TPUStrategy, tf.distribute.experimental.TPUStrategy):
+            with self.subTest(kind), strategy_closed(kind()) as strategy:
+                replicas = strategy.num_replicas_in_sync
+                self.assertGreater(replicas, 0)
+                context = tf.distribute.get_replica_context
+                result = strategy.run(lambda: context().all_reduce("SUM", tf.constant(1.0)))  # noqa: B023
+                self.assertEqual(float(strategy.experimental_local_results(result)[0]), replicas)
+
+    def test_the_older_form(self):
+        assignment = DeviceAssignment.build(line_of(2), num_replicas=2)
+        with strategy_closed(tf.distribute.experimental.TPUStrategy(None, assignment)) as strategy:
+            self.assertEqual(strategy.num_replicas_in_sync, 2)
+
+    def test_a_divided_tensor_stays_divided(self):
+        with strategy_closed(strategy_of(2)) as strategy:
+
+            def step(x):
+                split = strategy.experimental_split_to_logical_devices({"x": x}, [2])["x"]
+                doubled = strategy.run_on_logical_devices(lambda part: 2 * part, (split,))
+                back = []
+                strategy.run_on_logical_devices(lambda part: back.append(len(part)), (doubled,))
+                strategy.run_on_logical_devices(lambda part: back.append(len(part)), (doubled + 0,))
+                return doubled, back
+
+            doubled, lengths = strategy.run(step, (np.arange(4.0),))
+            self.assertEqual(doubled.tolist(), [0.0, 2.0, 4.0, 6.0])
+            self.assertEqual(lengths, [2, 2, 4, 4])  # what NumPy makes of it is a tensor like any other
+
+    def test_devices_meet(self):
+        with strategy_closed(strategy_of(2)) as strategy:
+
+            def on_device(part, *, scale):
+                context = tf.distribute.get_replica_context()
+                return scale * context.all_reduce(tf.distribute.ReduceOp.SUM, tf.reduce_sum(part))
+
+            def step(x):
+                split = strategy.experimental_split_to_logical_devices(x, [2])
+                return strategy.run_on_logical_devices(on_device, (split,), {"scale": 2.0})
+
+            self.assertEqual(float(strategy.run(step, (np.arange(4.0),))), 12.0)
+
+    def test_outside_of_a_replica(self):
+        with strategy_closed(strategy_of(2)) as strategy:
+            with self.assertRaises(libdist.FailedPrecondition):
+                strategy.experimental_split_to_logical_devices(np.ones(2), [2])
+
+
+if __name__ == "__main__":
+    unittest.main()
