@@ -462,41 +462,6 @@ static void works_go_on_among_devices(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* ---- The replica's own handle, while its devices run ---- */
-
-static dist_status nothing(dist_replica *device, dist_value *args, dist_value *kwargs,
-                           dist_value **out_result, void *user_data) {
-  (void)device, (void)args, (void)kwargs, (void)out_result, (void)user_data;
-  return DIST_OK;
-}
-
-static dist_status refused(dist_status status) {
-  EXPECT(status == DIST_FAILED_PRECONDITION);
-  EXPECT(strstr(dist_last_error(), "logical devices are running") != NULL);
-  return DIST_OK;
-}
-
-static dist_status use_the_replica(dist_replica *device, dist_value *args, dist_value *kwargs,
-                                   dist_value **out_result, void *user_data) {
-  (void)device, (void)args, (void)kwargs, (void)out_result;
-  dist_replica *replica = user_data;
-  TRY(refused(dist_run_on_devices(replica, nothing, NULL, NULL, NULL, NULL, NULL)));
-  return refused(dist_barrier(replica, NULL));
-}
-
-static dist_status replica_waits_for_its_devices(dist_replica *replica, void *user_data) {
-  (void)user_data;
-  TRY(dist_run_on_devices(replica, use_the_replica, replica, NULL, NULL, NULL, NULL));
-  return dist_barrier(replica, NULL);
-}
-
-static void a_replica_is_not_used_while_its_devices_run(void **state) {
-  (void)state;
-  dist_strategy *strategy = mesh_of(2, 2);
-  assert_ok(dist_run(strategy, replica_waits_for_its_devices, NULL));
-  assert_ok(dist_strategy_destroy(strategy));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(devices_get_shards_and_give_a_whole),
@@ -508,7 +473,6 @@ int main(void) {
       cmocka_unit_test(cancelling_ends_devices),
       cmocka_unit_test(a_late_device_holds_up_its_strategy_only),
       cmocka_unit_test(works_go_on_among_devices),
-      cmocka_unit_test(a_replica_is_not_used_while_its_devices_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
