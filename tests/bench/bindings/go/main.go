@@ -38,6 +38,8 @@ func serve() error {
 	if err != nil {
 		return err
 	}
+	// As the binding's README advises: with a processor of Go's to spare, its monitor takes none from a replica.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), replicas+1))
 	ready := []string{"@ready", "Go " + strings.TrimPrefix(runtime.Version(), "go")}
 	benches := map[string]*bench{}
 	for _, form := range forms {
