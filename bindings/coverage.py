@@ -15,8 +15,14 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 HEADER = HERE.parent / "include" / "dist" / "dist.h"
 
-# What dist.i gives another form: the class's method, or function, that calls it.
-METHODS = {
+# What dist.i gives another form: a function of another name,
+FUNCTIONS = {
+    "dist_fail": "fail",
+    "dist_topology_from_serialized": "topology_from_serialized",
+    "dist_split_to_logical_devices": "split_to_logical_devices",
+}
+# a method of Text, whose names other classes have too,
+TEXTS = {
     "dist_explain": "explain",
     "dist_dataset_explain": "explain_dataset",
     "dist_value_describe": "describe_value",
@@ -24,6 +30,9 @@ METHODS = {
     "dist_write_trace": "write_trace",
     "dist_write_metrics": "write_metrics",
     "dist_topology_explain": "explain_topology",
+}
+# a method of Numbers, whose names nothing else has,
+NUMBERS = {
     "dist_topology_mesh_shape": "topology_mesh_shape",
     "dist_topology_device_coordinates": "topology_device_coordinates",
     "dist_topology_missing_devices": "topology_missing_devices",
@@ -34,38 +43,39 @@ METHODS = {
     "dist_partition_shard": "partition_shard",
     "dist_value_shard": "value_shard",
     "dist_device_coordinates": "device_coordinates",
-    "dist_topology_from_serialized": "topology_from_serialized",
-    "dist_split_to_logical_devices": "split_to_logical_devices",
-    "dist_fail": "fail",
 }
+# or a class.
 CLASSES = {"dist_stragglers": "Stragglers"}
 
 
 class Language:
     """Where a binding's hand-written sources are, and how they write a call of generated code."""
 
-    def __init__(self, folder, pattern, generated, function, method, constructor):
+    def __init__(self, folder, pattern, generated, function, method, named, constructor):
         self.files = [
             path
             for path in sorted((HERE / folder).rglob(pattern))
             if not any(part in path.parts for part in generated) and "test" not in path.name.lower()
         ]
         self.text = {path: path.read_text(encoding="utf-8") for path in self.files}
-        self.function, self.method, self.constructor = function, method, constructor
+        self.function, self.method, self.named, self.constructor = function, method, named, constructor
 
     def callers(self, name):
         """The files that call C's function `name`."""
-        call = re.compile(self.form(name))
-        return [path for path, text in self.text.items() if call.search(text)]
+        forms = [re.compile(form) for form in self.forms(name)]
+        return [path for path, text in self.text.items() if all(form.search(text) for form in forms)]
 
-    def form(self, name):
-        if name in METHODS:
-            return self.method(METHODS[name])
+    def forms(self, name):
+        """What all has to be in a file that calls it."""
+        if name in TEXTS:
+            return [self.method(TEXTS[name]), self.named("Text")]
+        if name in NUMBERS:
+            return [self.method(NUMBERS[name])]
         if name in CLASSES:
-            return self.constructor(CLASSES[name])
+            return [self.constructor(CLASSES[name])]
         if name.endswith("_init"):
-            return self.constructor(name[: -len("_init")])
-        return self.function(name)
+            return [self.constructor(name[: -len("_init")])]
+        return [self.function(FUNCTIONS.get(name, name))]
 
 
 def upper(name):
@@ -78,7 +88,8 @@ LANGUAGES = {
         "*.go",
         ("internal", "examples"),
         lambda name: rf"\bcdist\.{upper(name)}\b",
-        lambda name: rf"\.{upper(name)}\(",
+        lambda name: rf"\.{upper(name)}\b",
+        lambda name: rf"\bcdist\.(?:New)?{name}\b",
         lambda name: rf"\bcdist\.New{upper(name)}\(",
     ),
     "Java": Language(
@@ -86,7 +97,8 @@ LANGUAGES = {
         "*.java",
         (),
         lambda name: rf"\bDistModule(?:\.|::){name}\b",
-        lambda name: rf"\.{name}\(",
+        lambda name: rf"(?:\.|::){name}\b",
+        lambda name: rf"\borg\.libdist\.internal\.{name}\b",
         lambda name: rf"\bnew {name}\(",
     ),
     "Python": Language(
@@ -94,7 +106,8 @@ LANGUAGES = {
         "*.py",
         ("tests", "examples"),
         lambda name: rf"\b_cdist\.{name}\b",
-        lambda name: rf"\.{name}\(",
+        lambda name: rf"\.{name}\b",
+        lambda name: rf"\b_cdist\.{name}\b",
         lambda name: rf"\b_cdist\.{name}\(",
     ),
 }

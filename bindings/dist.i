@@ -46,7 +46,7 @@
 %ignore DIST_API;
 %ignore DIST_NODISCARD;
 %rename("$ignore", regextarget=1) "^DIST_.*_INIT$";
-%ignore dist_tensor;    /* section 3 */
+%ignore dist_tensor;    /* section 2 */
 %ignore dist_block;     /* Callbacks::apply() */
 %ignore dist_allocator; /* memory is libdist's own: a collected language can hand out none from any thread */
 %include <dist/types.h>

@@ -1031,14 +1031,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_abd21ecd3cd5eba4(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f65459592202a9ce(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_abd21ecd3cd5eba4(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_f65459592202a9ce(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_abd21ecd3cd5eba4(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f65459592202a9ce(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1047,12 +1047,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_f65459592202a9ce(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_abd21ecd3cd5eba4(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f65459592202a9ce(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1065,12 +1065,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_abd21ecd3cd5eba4(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f65459592202a9ce(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1081,12 +1081,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_f65459592202a9ce(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_abd21ecd3cd5eba4(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f65459592202a9ce(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1097,12 +1097,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_f65459592202a9ce(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_abd21ecd3cd5eba4(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f65459592202a9ce(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1121,12 +1121,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_abd21ecd3cd5eba4(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f65459592202a9ce(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1135,12 +1135,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_f65459592202a9ce(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_abd21ecd3cd5eba4(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f65459592202a9ce(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1155,12 +1155,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_f65459592202a9ce(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_abd21ecd3cd5eba4(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f65459592202a9ce(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1173,12 +1173,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_f65459592202a9ce(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_abd21ecd3cd5eba4(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f65459592202a9ce(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1189,12 +1189,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f65459592202a9ce(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_abd21ecd3cd5eba4(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f65459592202a9ce(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1205,24 +1205,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_abd21ecd3cd5eba4(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f65459592202a9ce(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_abd21ecd3cd5eba4(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_f65459592202a9ce(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_abd21ecd3cd5eba4(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f65459592202a9ce(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1231,10 +1231,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_f65459592202a9ce(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_abd21ecd3cd5eba4(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f65459592202a9ce(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1247,10 +1247,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_f65459592202a9ce(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_abd21ecd3cd5eba4(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f65459592202a9ce(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1271,10 +1271,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_f65459592202a9ce(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_abd21ecd3cd5eba4(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f65459592202a9ce(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1289,12 +1289,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f65459592202a9ce(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_abd21ecd3cd5eba4(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f65459592202a9ce(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1307,12 +1307,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f65459592202a9ce(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_abd21ecd3cd5eba4(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f65459592202a9ce(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1327,12 +1327,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f65459592202a9ce(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_abd21ecd3cd5eba4(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f65459592202a9ce(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1343,22 +1343,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_abd21ecd3cd5eba4(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_f65459592202a9ce(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_abd21ecd3cd5eba4(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f65459592202a9ce(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_abd21ecd3cd5eba4(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_f65459592202a9ce(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_abd21ecd3cd5eba4(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_f65459592202a9ce(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1368,7 +1368,7 @@ void _wrap_Swig_free_cdist_abd21ecd3cd5eba4(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1381,7 +1381,7 @@ void *_wrap_Swig_malloc_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_OK_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1393,7 +1393,7 @@ intgo _wrap_DIST_OK_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CANCELLED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1405,7 +1405,7 @@ intgo _wrap_DIST_CANCELLED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_UNKNOWN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1417,7 +1417,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1429,7 +1429,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1441,7 +1441,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_NOT_FOUND_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1453,7 +1453,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1465,7 +1465,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1477,7 +1477,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1489,7 +1489,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1501,7 +1501,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_ABORTED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1513,7 +1513,7 @@ intgo _wrap_DIST_ABORTED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1525,7 +1525,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1537,7 +1537,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_INTERNAL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1549,7 +1549,7 @@ intgo _wrap_DIST_INTERNAL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1561,7 +1561,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_DATA_LOSS_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1573,7 +1573,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_F16_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1585,7 +1585,7 @@ intgo _wrap_DIST_F16_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_BF16_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1597,7 +1597,7 @@ intgo _wrap_DIST_BF16_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_F32_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1609,7 +1609,7 @@ intgo _wrap_DIST_F32_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_F64_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1621,7 +1621,7 @@ intgo _wrap_DIST_F64_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_I8_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1633,7 +1633,7 @@ intgo _wrap_DIST_I8_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_U8_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1645,7 +1645,7 @@ intgo _wrap_DIST_U8_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_I16_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1657,7 +1657,7 @@ intgo _wrap_DIST_I16_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_U16_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1669,7 +1669,7 @@ intgo _wrap_DIST_U16_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_I32_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1681,7 +1681,7 @@ intgo _wrap_DIST_I32_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_U32_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1693,7 +1693,7 @@ intgo _wrap_DIST_U32_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_I64_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1705,7 +1705,7 @@ intgo _wrap_DIST_I64_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_U64_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1717,7 +1717,7 @@ intgo _wrap_DIST_U64_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COMPLEX64_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1729,7 +1729,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_BOOL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1741,7 +1741,7 @@ intgo _wrap_DIST_BOOL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1753,7 +1753,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1765,7 +1765,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1777,7 +1777,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1789,7 +1789,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1801,7 +1801,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_REDUCE_USER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1813,7 +1813,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1825,7 +1825,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1837,7 +1837,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1849,7 +1849,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1861,7 +1861,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1873,7 +1873,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1885,7 +1885,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1897,7 +1897,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1909,7 +1909,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1921,7 +1921,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1933,7 +1933,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1945,7 +1945,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1957,7 +1957,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1969,7 +1969,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1981,7 +1981,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -1993,7 +1993,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2005,7 +2005,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +2017,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2029,7 +2029,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2041,7 +2041,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2053,7 +2053,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2065,7 +2065,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2077,7 +2077,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2089,7 +2089,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2101,7 +2101,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2113,7 +2113,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2125,7 +2125,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2137,7 +2137,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2149,7 +2149,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_THREADS_HOST_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2161,7 +2161,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2173,7 +2173,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2185,7 +2185,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2197,7 +2197,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2209,7 +2209,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2221,7 +2221,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_LIST_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2233,7 +2233,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_DICT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2245,7 +2245,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2257,7 +2257,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_NONE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2269,7 +2269,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2281,7 +2281,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2293,7 +2293,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2305,7 +2305,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2317,7 +2317,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2329,7 +2329,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2341,7 +2341,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2353,7 +2353,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2365,7 +2365,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2377,7 +2377,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2389,7 +2389,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2401,7 +2401,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2413,7 +2413,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2425,7 +2425,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2437,7 +2437,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2449,7 +2449,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_ASSIGN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2461,7 +2461,7 @@ intgo _wrap_DIST_ASSIGN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2473,7 +2473,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2485,7 +2485,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2497,7 +2497,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2509,7 +2509,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2521,7 +2521,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2533,7 +2533,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2545,7 +2545,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2557,7 +2557,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2569,7 +2569,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2581,7 +2581,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2593,7 +2593,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2605,7 +2605,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2617,7 +2617,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2629,7 +2629,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2641,7 +2641,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2653,7 +2653,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2665,7 +2665,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2677,7 +2677,7 @@ intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2689,7 +2689,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2701,7 +2701,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2713,7 +2713,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SHARD_OFF_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2725,7 +2725,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2737,7 +2737,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SHARD_FILE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2749,7 +2749,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SHARD_DATA_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2761,7 +2761,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_SHARD_HINT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2773,7 +2773,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_METRIC_SUM_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2785,7 +2785,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2797,7 +2797,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2809,7 +2809,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_APPLY_SGD_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2821,7 +2821,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2833,7 +2833,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2845,7 +2845,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2857,7 +2857,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2869,7 +2869,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2881,7 +2881,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2893,7 +2893,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2905,7 +2905,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2917,7 +2917,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2929,7 +2929,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2941,7 +2941,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2953,7 +2953,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_EDGE_NONE_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2965,7 +2965,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2977,7 +2977,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -2989,7 +2989,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_MAX_NDIM_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3001,7 +3001,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3013,7 +3013,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3025,7 +3025,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_LOG_ERROR_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3037,7 +3037,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_LOG_WARNING_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3049,7 +3049,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_DIST_LOG_INFO_cdist_f65459592202a9ce() {
   int result;
   intgo _swig_go_result;
   
@@ -3061,7 +3061,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_abd21ecd3cd5eba4() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3074,7 +3074,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_abd21ecd3cd5eba4(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3084,7 +3084,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3094,7 +3094,7 @@ void _wrap_delete_Callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3111,7 +3111,7 @@ intgo _wrap_Callbacks_replica_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3132,7 +3132,7 @@ long long _wrap_Callbacks_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3151,7 +3151,7 @@ long long _wrap_Callbacks_merge_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3170,7 +3170,7 @@ intgo _wrap_Callbacks_update_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3200,7 +3200,7 @@ long long _wrap_Callbacks_update_values_cdist_abd21ecd3cd5eba4(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3217,7 +3217,7 @@ long long _wrap_Callbacks_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3243,7 +3243,7 @@ long long _wrap_Callbacks_file_source_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3264,7 +3264,7 @@ long long _wrap_Callbacks_dataset_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3283,7 +3283,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3302,7 +3302,7 @@ long long _wrap_Callbacks_value_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3317,7 +3317,7 @@ long long _wrap_Callbacks_initial_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3333,7 +3333,7 @@ void _wrap_Callbacks_loop_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3353,7 +3353,7 @@ void _wrap_Callbacks_reduce_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3381,7 +3381,7 @@ void _wrap_Callbacks_apply_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3404,7 +3404,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3425,7 +3425,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_abd21ecd3cd5eba4(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3448,7 +3448,7 @@ intgo _wrap_Callbacks_gather_components_cdist_abd21ecd3cd5eba4(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3469,7 +3469,7 @@ void _wrap_Callbacks_log_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3481,7 +3481,7 @@ void _wrap_Callbacks_release_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3491,7 +3491,7 @@ void _wrap_set_callbacks_cdist_abd21ecd3cd5eba4(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_dist_version_cdist_f65459592202a9ce() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3502,7 +3502,7 @@ intgo _wrap_dist_version_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_f65459592202a9ce(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3520,7 +3520,7 @@ intgo _wrap_dist_has_feature_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3533,7 +3533,7 @@ _gostring_ _wrap_dist_status_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3561,7 +3561,7 @@ _gostring_ _wrap_dist_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3573,7 +3573,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_abd21ecd3cd5eba4(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3586,7 +3586,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_abd21ecd3cd5eba4
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3598,7 +3598,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3611,7 +3611,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_abd21ecd3cd5
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3623,7 +3623,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3636,7 +3636,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_abd21ecd3cd5eba4
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3648,7 +3648,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3661,7 +3661,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_abd21ecd3cd5eba4() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_f65459592202a9ce() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -3672,7 +3672,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_abd21ecd3
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -3682,7 +3682,7 @@ void _wrap_delete_dist_communication_options_cdist_abd21ecd3cd5eba4(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -3707,7 +3707,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_abd21ecd3cd5eba4(dist_co
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_abd21ecd3cd5eba4(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3733,7 +3733,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3745,7 +3745,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_abd21ecd3cd5eba4(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3758,7 +3758,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_abd21ecd3cd5eba4(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3770,7 +3770,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_abd21ecd3cd5eba4(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3783,7 +3783,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3802,7 +3802,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_abd21ecd3cd5eba4
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3815,7 +3815,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_abd21ecd3c
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_abd21ecd3cd5eba4() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f65459592202a9ce() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -3826,7 +3826,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_abd21ecd3cd
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -3836,7 +3836,7 @@ void _wrap_delete_dist_cross_device_options_cdist_abd21ecd3cd5eba4(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -3848,7 +3848,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3864,7 +3864,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_abd21ecd3cd5eba4(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_abd21ecd3cd5eba4(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -3887,7 +3887,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_abd21ecd3cd5eba4(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -3897,7 +3897,7 @@ void _wrap_dist_cross_device_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3910,7 +3910,7 @@ intgo _wrap_dist_cross_device_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3923,7 +3923,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3936,7 +3936,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3948,7 +3948,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_abd21ecd3cd5eba4(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3961,7 +3961,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_abd21ecd3cd5eba4(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3973,7 +3973,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_abd21ecd3cd5eba4(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3986,7 +3986,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_abd21ecd3cd5eba4(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3998,7 +3998,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_abd21ecd3cd5eba4(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4011,7 +4011,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_abd21ecd3cd5eba4(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4023,7 +4023,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_abd21ecd3cd5eba4(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4036,7 +4036,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_abd21ecd3cd5eba4(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4048,7 +4048,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4061,7 +4061,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4080,7 +4080,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4093,7 +4093,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_abd21ecd3cd5eb
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -4105,7 +4105,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_abd21ecd3cd5eba4(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -4118,7 +4118,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -4130,7 +4130,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_abd21ecd3cd5eba4(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -4143,7 +4143,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4155,7 +4155,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_abd21ecd3cd5eba4(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4168,7 +4168,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_abd21ecd3cd5eb
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4180,7 +4180,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_abd21ecd3cd5eba
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4193,7 +4193,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_abd21ecd3cd5eb
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_abd21ecd3cd5eba4() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f65459592202a9ce() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4204,7 +4204,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_abd21ecd3cd5eba4() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4214,7 +4214,7 @@ void _wrap_delete_dist_strategy_options_cdist_abd21ecd3cd5eba4(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4226,7 +4226,7 @@ void _wrap_dist_strategy_options_set_log_cdist_abd21ecd3cd5eba4(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4247,7 +4247,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_abd21ecd3cd5eba4(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4270,7 +4270,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_abd21ecd3cd5eba4(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4290,7 +4290,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_abd21ecd3cd5eba4(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_abd21ecd3cd5eba4(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4313,7 +4313,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_abd21ecd3cd5eba4(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4334,7 +4334,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4347,7 +4347,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4360,7 +4360,7 @@ intgo _wrap_dist_strategy_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4392,7 +4392,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4424,7 +4424,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_f65459592202a9ce(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4455,7 +4455,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_abd21ecd3cd5eba4(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4467,7 +4467,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_abd21ecd3cd5eba4(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4480,7 +4480,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_abd21ecd3cd5eba4(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4492,7 +4492,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4505,7 +4505,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4517,7 +4517,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_abd21ecd3cd5
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4530,7 +4530,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_abd21ecd3cd
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4542,7 +4542,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4555,7 +4555,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4567,7 +4567,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_abd21ecd3cd5e
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4580,7 +4580,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_abd21ecd3cd5
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4592,7 +4592,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_abd21ecd3cd5
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4605,7 +4605,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_abd21ecd3cd
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4617,7 +4617,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_abd21ecd3cd5eba4(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4630,7 +4630,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_abd21ecd3cd5eba4(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4642,7 +4642,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4655,7 +4655,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4667,7 +4667,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4680,7 +4680,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4692,7 +4692,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_abd21ecd3cd5eba4
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4705,7 +4705,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4717,7 +4717,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_abd21ecd3cd5eb
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4730,7 +4730,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_abd21ecd3cd5e
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4742,7 +4742,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_abd21ecd3cd5eba4
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4755,7 +4755,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_abd21ecd3cd5eba
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_abd21ecd3cd5eba4() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f65459592202a9ce() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4766,7 +4766,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_abd21ecd3cd5e
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_abd21ecd3cd5eba4(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4776,7 +4776,7 @@ void _wrap_delete_dist_strategy_properties_cdist_abd21ecd3cd5eba4(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_f65459592202a9ce(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4799,7 +4799,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4822,7 +4822,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-_gostring_ _wrap_dist_reduce_op_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_reduce_op_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   dist_reduce_op arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4835,7 +4835,7 @@ _gostring_ _wrap_dist_reduce_op_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_communication_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_communication_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4848,7 +4848,7 @@ _gostring_ _wrap_dist_communication_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4861,7 +4861,7 @@ _gostring_ _wrap_dist_cross_device_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_synchronization_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_synchronization_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4874,7 +4874,7 @@ _gostring_ _wrap_dist_synchronization_name_cdist_abd21ecd3cd5eba4(intgo _swig_go
 }
 
 
-_gostring_ _wrap_dist_aggregation_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_aggregation_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4887,7 +4887,7 @@ _gostring_ _wrap_dist_aggregation_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_input_mode_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_input_mode_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4900,7 +4900,7 @@ _gostring_ _wrap_dist_input_mode_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_shard_policy_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0) {
+_gostring_ _wrap_dist_shard_policy_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4913,7 +4913,7 @@ _gostring_ _wrap_dist_shard_policy_name_cdist_abd21ecd3cd5eba4(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_communication_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_communication_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4941,7 +4941,7 @@ _gostring_ _wrap_dist_communication_from_name_cdist_abd21ecd3cd5eba4(_gostring_ 
 }
 
 
-_gostring_ _wrap_dist_synchronization_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_synchronization_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4969,7 +4969,7 @@ _gostring_ _wrap_dist_synchronization_from_name_cdist_abd21ecd3cd5eba4(_gostring
 }
 
 
-_gostring_ _wrap_dist_aggregation_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_aggregation_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4997,7 +4997,7 @@ _gostring_ _wrap_dist_aggregation_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _s
 }
 
 
-_gostring_ _wrap_dist_input_mode_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_input_mode_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -5025,7 +5025,7 @@ _gostring_ _wrap_dist_input_mode_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _sw
 }
 
 
-_gostring_ _wrap_dist_shard_policy_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_shard_policy_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -5053,7 +5053,7 @@ _gostring_ _wrap_dist_shard_policy_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5074,7 +5074,7 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_run_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_run_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5100,7 +5100,7 @@ _gostring_ _wrap_dist_run_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -5112,7 +5112,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5125,7 +5125,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5137,7 +5137,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_abd21ecd3cd5eba4
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5150,7 +5150,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5162,7 +5162,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_abd21ecd3cd5eba4
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5175,7 +5175,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_abd21ecd3cd5eba
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_abd21ecd3cd5eba4() {
+dist_run_options *_wrap_new_dist_run_options_cdist_f65459592202a9ce() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -5186,7 +5186,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_abd21ecd3cd5eba4(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -5196,7 +5196,7 @@ void _wrap_delete_dist_run_options_cdist_abd21ecd3cd5eba4(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5230,7 +5230,7 @@ _gostring_ _wrap_dist_run_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5255,7 +5255,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5278,7 +5278,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_replica_id_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5291,7 +5291,7 @@ intgo _wrap_dist_replica_id_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5304,7 +5304,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -5317,7 +5317,7 @@ long long _wrap_dist_replica_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5349,7 +5349,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5376,7 +5376,7 @@ _gostring_ _wrap_dist_group_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5397,7 +5397,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5410,7 +5410,7 @@ intgo _wrap_dist_group_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -5425,7 +5425,7 @@ intgo _wrap_dist_group_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5437,7 +5437,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_abd21ecd3cd5eba4(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5450,7 +5450,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_abd21ecd3cd5eba4(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5469,7 +5469,7 @@ void _wrap_dist_collective_options_tag_set_cdist_abd21ecd3cd5eba4(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5482,7 +5482,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_abd21ecd3cd5eba4(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5494,7 +5494,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5507,7 +5507,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5519,7 +5519,7 @@ void _wrap_dist_collective_options_group_set_cdist_abd21ecd3cd5eba4(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5532,7 +5532,7 @@ long long _wrap_dist_collective_options_group_get_cdist_abd21ecd3cd5eba4(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5544,7 +5544,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5557,7 +5557,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_abd21ecd3cd5eba4
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5569,7 +5569,7 @@ void _wrap_dist_collective_options_axis_set_cdist_abd21ecd3cd5eba4(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5582,7 +5582,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_abd21ecd3cd5eba4(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5594,7 +5594,7 @@ void _wrap_dist_collective_options_planned_set_cdist_abd21ecd3cd5eba4(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5607,7 +5607,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_abd21ecd3cd5eba4(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5619,7 +5619,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5632,7 +5632,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5644,7 +5644,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5657,7 +5657,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_abd21ecd3cd5eba4() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_f65459592202a9ce() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5668,7 +5668,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5678,7 +5678,7 @@ void _wrap_delete_dist_collective_options_cdist_abd21ecd3cd5eba4(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5692,7 +5692,7 @@ void _wrap_dist_collective_options_set_weights_cdist_abd21ecd3cd5eba4(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5704,7 +5704,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_abd21ecd3cd5eba4(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5718,7 +5718,7 @@ void _wrap_dist_collective_options_set_splits_cdist_abd21ecd3cd5eba4(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5728,7 +5728,7 @@ void _wrap_dist_collective_options_begin_work_cdist_abd21ecd3cd5eba4(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_abd21ecd3cd5eba4(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5741,7 +5741,7 @@ long long _wrap_dist_collective_options_work_cdist_abd21ecd3cd5eba4(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5778,7 +5778,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5817,7 +5817,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5854,7 +5854,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5889,7 +5889,7 @@ _gostring_ _wrap_dist_all_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5926,7 +5926,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5963,7 +5963,7 @@ _gostring_ _wrap_dist_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6000,7 +6000,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6035,7 +6035,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6074,7 +6074,7 @@ _gostring_ _wrap_dist_scan_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6113,7 +6113,7 @@ _gostring_ _wrap_dist_permute_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_f65459592202a9ce(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -6136,7 +6136,7 @@ _gostring_ _wrap_dist_barrier_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6165,7 +6165,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6192,7 +6192,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6204,7 +6204,7 @@ void _wrap_dist_apply_options_kind_set_cdist_abd21ecd3cd5eba4(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6217,7 +6217,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_abd21ecd3cd5eba4(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6229,7 +6229,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_abd21ecd3cd5eba4(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6242,7 +6242,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_abd21ecd3cd5eba4(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6254,7 +6254,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_abd21ecd3cd5eba4(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6267,7 +6267,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_abd21ecd3cd5eba4(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6279,7 +6279,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_abd21ecd3cd5eba4(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6292,7 +6292,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_abd21ecd3cd5eba4(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_abd21ecd3cd5eba4() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_f65459592202a9ce() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6303,7 +6303,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6313,7 +6313,7 @@ void _wrap_delete_dist_apply_options_cdist_abd21ecd3cd5eba4(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6329,7 +6329,7 @@ void _wrap_dist_apply_options_set_states_cdist_abd21ecd3cd5eba4(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6341,7 +6341,7 @@ void _wrap_dist_apply_options_set_function_cdist_abd21ecd3cd5eba4(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6351,7 +6351,7 @@ void _wrap_dist_apply_options_want_norm_cdist_abd21ecd3cd5eba4(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_abd21ecd3cd5eba4(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6364,7 +6364,7 @@ double _wrap_dist_apply_options_norm_cdist_abd21ecd3cd5eba4(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6403,7 +6403,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6424,7 +6424,7 @@ _gostring_ _wrap_dist_work_start_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6447,7 +6447,7 @@ _gostring_ _wrap_dist_work_ready_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_abd21ecd3cd5eba4(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_f65459592202a9ce(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6470,7 +6470,7 @@ _gostring_ _wrap_dist_work_test_cdist_abd21ecd3cd5eba4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6493,7 +6493,7 @@ _gostring_ _wrap_dist_work_wait_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6520,7 +6520,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6541,7 +6541,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6551,7 +6551,7 @@ void _wrap_dist_work_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6583,7 +6583,7 @@ _gostring_ _wrap_dist_merge_call_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6611,7 +6611,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6644,7 +6644,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6671,7 +6671,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_abd21ecd3cd5eba4(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6698,7 +6698,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_abd21ecd3cd5eba4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6725,7 +6725,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6752,7 +6752,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6788,7 +6788,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6811,7 +6811,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6841,7 +6841,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6869,7 +6869,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6898,7 +6898,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_abd21ecd3cd5eba4(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6921,7 +6921,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_abd21ecd3cd5eba4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6949,7 +6949,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_abd21ecd3cd5eba4(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -6962,7 +6962,7 @@ long long _wrap_dist_value_retain_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -6972,7 +6972,7 @@ void _wrap_dist_value_release_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6985,7 +6985,7 @@ intgo _wrap_dist_value_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -6998,7 +6998,7 @@ long long _wrap_dist_value_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7013,7 +7013,7 @@ long long _wrap_dist_value_item_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7028,7 +7028,7 @@ _gostring_ _wrap_dist_value_key_cdist_abd21ecd3cd5eba4(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7048,7 +7048,7 @@ long long _wrap_dist_value_get_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7084,7 +7084,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7097,7 +7097,7 @@ long long _wrap_dist_value_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7110,7 +7110,7 @@ _gostring_ _wrap_dist_value_text_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7123,7 +7123,7 @@ long long _wrap_dist_value_object_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_f65459592202a9ce(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7148,7 +7148,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_f65459592202a9ce(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7171,7 +7171,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7183,7 +7183,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_abd21ecd3cd5eba4(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7196,7 +7196,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_abd21ecd3cd5eba4(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7215,7 +7215,7 @@ void _wrap_dist_variable_options_name_set_cdist_abd21ecd3cd5eba4(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7228,7 +7228,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_abd21ecd3cd5eba4(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7240,7 +7240,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7253,7 +7253,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7265,7 +7265,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_abd21ecd3cd5eba4(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7278,7 +7278,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_abd21ecd3cd5eba4(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7290,7 +7290,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_abd21ecd3cd5eba4(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7303,7 +7303,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_abd21ecd3cd5eba4(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_abd21ecd3cd5eba4() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_f65459592202a9ce() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7314,7 +7314,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_abd21ecd3cd5eba4() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7324,7 +7324,7 @@ void _wrap_delete_dist_variable_options_cdist_abd21ecd3cd5eba4(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_abd21ecd3cd5eba4(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7336,7 +7336,7 @@ void _wrap_dist_variable_options_set_initial_cdist_abd21ecd3cd5eba4(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7366,7 +7366,7 @@ _gostring_ _wrap_dist_variable_create_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7403,7 +7403,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-void _wrap_dist_variable_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7413,7 +7413,7 @@ void _wrap_dist_variable_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7426,7 +7426,7 @@ _gostring_ _wrap_dist_variable_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7439,7 +7439,7 @@ _gostring_ _wrap_dist_variable_class_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7452,7 +7452,7 @@ intgo _wrap_dist_variable_synchronization_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7465,7 +7465,7 @@ intgo _wrap_dist_variable_aggregation_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7478,7 +7478,7 @@ intgo _wrap_dist_variable_trainable_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7491,7 +7491,7 @@ intgo _wrap_dist_variable_num_copies_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7506,7 +7506,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7540,7 +7540,7 @@ _gostring_ _wrap_dist_variable_device_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7565,7 +7565,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -7588,7 +7588,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7609,7 +7609,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7647,7 +7647,7 @@ _gostring_ _wrap_dist_variable_component_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7672,7 +7672,7 @@ _gostring_ _wrap_dist_variable_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7699,7 +7699,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7726,7 +7726,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7751,7 +7751,7 @@ _gostring_ _wrap_dist_replica_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7783,7 +7783,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7812,7 +7812,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_abd21ecd3cd5eba4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7841,7 +7841,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   std::string text1 ;
@@ -7869,7 +7869,7 @@ _gostring_ _wrap_dist_reduce_op_from_name_cdist_abd21ecd3cd5eba4(_gostring_ _swi
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f65459592202a9ce(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -7892,7 +7892,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_abd21ecd3cd5eba4(intgo _s
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7923,7 +7923,7 @@ _gostring_ _wrap_dist_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7952,7 +7952,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7983,7 +7983,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8010,7 +8010,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8037,7 +8037,7 @@ _gostring_ _wrap_dist_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_f65459592202a9ce(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8065,7 +8065,7 @@ _gostring_ _wrap_dist_destination_device_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8094,7 +8094,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8125,7 +8125,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8152,7 +8152,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_abd21ecd3cd5eba4(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8179,7 +8179,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-_gostring_ _wrap_dist_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8209,7 +8209,7 @@ _gostring_ _wrap_dist_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_f65459592202a9ce(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8221,7 +8221,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_abd21ecd3cd5eba4(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_f65459592202a9ce(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8234,7 +8234,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_abd21ecd3cd5eba4(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_abd21ecd3cd5eba4() {
+dist_update_options *_wrap_new_dist_update_options_cdist_f65459592202a9ce() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8245,7 +8245,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_abd21ecd3cd5eba4(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_f65459592202a9ce(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8255,7 +8255,7 @@ void _wrap_delete_dist_update_options_cdist_abd21ecd3cd5eba4(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8291,7 +8291,7 @@ _gostring_ _wrap_dist_update_values_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8325,7 +8325,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8361,7 +8361,7 @@ _gostring_ _wrap_dist_replica_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-long long _wrap_dist_value_container_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8374,7 +8374,7 @@ long long _wrap_dist_value_container_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8399,7 +8399,7 @@ _gostring_ _wrap_dist_local_results_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8411,7 +8411,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_abd21ecd3cd5eba4(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8424,7 +8424,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8436,7 +8436,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8449,7 +8449,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8461,7 +8461,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_abd21ecd3cd5eba4(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8474,7 +8474,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_abd21ecd3cd5eba4(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8486,7 +8486,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_abd21ecd3cd5eba4(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8499,7 +8499,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_abd21ecd3cd5eba4(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8511,7 +8511,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_abd21ecd3cd5eba4(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8524,7 +8524,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_abd21ecd3cd5eba4(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8536,7 +8536,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_abd21ecd3cd5eba4(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8549,7 +8549,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_abd21ecd3cd5eba4(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8561,7 +8561,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_abd21ecd3cd5eba4(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8574,7 +8574,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_abd21ecd3cd5eba4(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8586,7 +8586,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_abd21ecd3cd5eba4(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8599,7 +8599,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_abd21ecd3cd5eba4(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8611,7 +8611,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_abd21ecd3cd5eba4(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8624,7 +8624,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8636,7 +8636,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_abd21ecd3cd5eba4(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8649,7 +8649,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_abd21ecd3cd5eba4(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8661,7 +8661,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_abd21ecd3cd5eba4(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8674,7 +8674,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_abd21ecd3cd5eba4(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8686,7 +8686,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_abd21ecd3cd5eba4(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8699,7 +8699,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_abd21ecd3cd5eba4(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8711,7 +8711,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8724,7 +8724,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8736,7 +8736,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8749,7 +8749,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8761,7 +8761,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_abd21ecd3cd5eb
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8774,7 +8774,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_abd21ecd3cd5e
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_abd21ecd3cd5eba4() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f65459592202a9ce() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -8785,7 +8785,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -8795,7 +8795,7 @@ void _wrap_delete_dist_dataset_options_cdist_abd21ecd3cd5eba4(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_abd21ecd3cd5eba4(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8809,7 +8809,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_abd21ecd3cd5eba4(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -8841,7 +8841,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_abd21ecd3cd5eba4(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8872,7 +8872,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_abd21ecd3cd5eba4(long l
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8914,7 +8914,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8926,7 +8926,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8939,7 +8939,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_abd21ecd3cd5eba4(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8951,7 +8951,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8964,7 +8964,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8976,7 +8976,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_abd21ecd3cd5eba4(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8989,7 +8989,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_abd21ecd3cd5eba4(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_abd21ecd3cd5eba4() {
+dist_input_context *_wrap_new_dist_input_context_cdist_f65459592202a9ce() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9000,7 +9000,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9010,7 +9010,7 @@ void _wrap_delete_dist_input_context_cdist_abd21ecd3cd5eba4(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_abd21ecd3cd5eba4(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9035,7 +9035,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_abd21ecd3cd5eba
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9065,7 +9065,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_abd21ecd3cd5eba4(long l
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9096,7 +9096,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_abd21ecd3cd5eba4(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9119,7 +9119,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_abd21ecd3cd5eba4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9149,7 +9149,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9172,7 +9172,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_abd21ecd3cd5eba4(long long _swi
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9182,7 +9182,7 @@ void _wrap_dist_dataset_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9205,7 +9205,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9217,7 +9217,7 @@ void _wrap_dist_position_pass_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9230,7 +9230,7 @@ long long _wrap_dist_position_pass_get_cdist_abd21ecd3cd5eba4(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9242,7 +9242,7 @@ void _wrap_dist_position_elements_set_cdist_abd21ecd3cd5eba4(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9255,7 +9255,7 @@ long long _wrap_dist_position_elements_get_cdist_abd21ecd3cd5eba4(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9267,7 +9267,7 @@ void _wrap_dist_position_examples_set_cdist_abd21ecd3cd5eba4(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9280,7 +9280,7 @@ long long _wrap_dist_position_examples_get_cdist_abd21ecd3cd5eba4(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9292,7 +9292,7 @@ void _wrap_dist_position_batches_set_cdist_abd21ecd3cd5eba4(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9305,7 +9305,7 @@ long long _wrap_dist_position_batches_get_cdist_abd21ecd3cd5eba4(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_abd21ecd3cd5eba4() {
+dist_position *_wrap_new_dist_position_cdist_f65459592202a9ce() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9316,7 +9316,7 @@ dist_position *_wrap_new_dist_position_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_position_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9326,7 +9326,7 @@ void _wrap_delete_dist_position_cdist_abd21ecd3cd5eba4(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_f65459592202a9ce(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9349,7 +9349,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_f65459592202a9ce(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9374,7 +9374,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9397,7 +9397,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9420,7 +9420,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_abd21ecd3cd5eba4(long long _s
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9430,7 +9430,7 @@ void _wrap_dist_iterator_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9442,7 +9442,7 @@ void _wrap_dist_drift_num_copies_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9455,7 +9455,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9467,7 +9467,7 @@ void _wrap_dist_drift_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9480,7 +9480,7 @@ intgo _wrap_dist_drift_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9492,7 +9492,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_abd21ecd3cd5eba4(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9505,7 +9505,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_abd21ecd3cd5eba4(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9517,7 +9517,7 @@ void _wrap_dist_drift_element_set_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9530,7 +9530,7 @@ long long _wrap_dist_drift_element_get_cdist_abd21ecd3cd5eba4(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_abd21ecd3cd5eba4() {
+dist_drift *_wrap_new_dist_drift_cdist_f65459592202a9ce() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9541,7 +9541,7 @@ dist_drift *_wrap_new_dist_drift_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9551,7 +9551,7 @@ void _wrap_delete_dist_drift_cdist_abd21ecd3cd5eba4(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9576,7 +9576,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_abd21ecd3cd5eba4(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9608,7 +9608,7 @@ _gostring_ _wrap_dist_metric_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9646,7 +9646,7 @@ _gostring_ _wrap_dist_metric_update_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9671,7 +9671,7 @@ _gostring_ _wrap_dist_metric_result_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9694,7 +9694,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9707,7 +9707,7 @@ intgo _wrap_dist_metric_kind_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9720,7 +9720,7 @@ _gostring_ _wrap_dist_metric_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9733,7 +9733,7 @@ long long _wrap_dist_metric_variable_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9743,7 +9743,7 @@ void _wrap_dist_metric_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9781,7 +9781,7 @@ _gostring_ _wrap_dist_average_loss_cdist_abd21ecd3cd5eba4(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9812,7 +9812,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9833,7 +9833,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9854,7 +9854,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9875,7 +9875,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_abd21ecd3cd5eba4() {
+long long _wrap_dist_get_strategy_cdist_f65459592202a9ce() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -9886,7 +9886,7 @@ long long _wrap_dist_get_strategy_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_dist_has_strategy_cdist_f65459592202a9ce() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9897,7 +9897,7 @@ intgo _wrap_dist_has_strategy_cdist_abd21ecd3cd5eba4() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_abd21ecd3cd5eba4() {
+intgo _wrap_dist_in_cross_replica_context_cdist_f65459592202a9ce() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9908,7 +9908,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_abd21ecd3cd5eba4() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_abd21ecd3cd5eba4() {
+long long _wrap_dist_get_replica_cdist_f65459592202a9ce() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -9919,7 +9919,7 @@ long long _wrap_dist_get_replica_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -9931,7 +9931,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_abd21ecd3cd5eba4(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -9944,7 +9944,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_abd21ecd3cd5eba4
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_abd21ecd3cd5eba4() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f65459592202a9ce() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -9955,7 +9955,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -9965,7 +9965,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_abd21ecd3cd5eba4(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9986,7 +9986,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_abd21ecd3cd5eba4(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10007,7 +10007,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_abd21ecd3cd5eba4(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_abd21ecd3cd5eba4(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10028,7 +10028,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_abd21ecd3cd5eba4(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10062,7 +10062,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10096,7 +10096,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10126,7 +10126,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10139,7 +10139,7 @@ long long _wrap_dist_checkpoint_size_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10154,7 +10154,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10197,7 +10197,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10227,7 +10227,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10240,7 +10240,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_abd21ecd3cd5eba4(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10255,7 +10255,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_abd21ecd3cd5eba4(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10275,7 +10275,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10285,7 +10285,7 @@ void _wrap_dist_checkpoint_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_abd21ecd3cd5eba4() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_f65459592202a9ce() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10296,7 +10296,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_abd21ecd3cd5eba4() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_abd21ecd3cd5eba4(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_f65459592202a9ce(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10306,7 +10306,7 @@ void _wrap_delete_dist_topology_options_cdist_abd21ecd3cd5eba4(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10339,7 +10339,7 @@ _gostring_ _wrap_dist_topology_create_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_abd21ecd3cd5eba4(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_f65459592202a9ce(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10362,7 +10362,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_abd21ecd3cd5eba4(dist_topology_op
 }
 
 
-void _wrap_dist_topology_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -10372,7 +10372,7 @@ void _wrap_dist_topology_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10385,7 +10385,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10398,7 +10398,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_abd21ecd3cd5eba4(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10411,7 +10411,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_abd21ecd3cd5eba4(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10424,7 +10424,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_abd21ecd3cd5eba4(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10449,7 +10449,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_abd21ecd3cd5eba4(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10474,7 +10474,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_abd21ecd3cd5eba4(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10499,7 +10499,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10534,7 +10534,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_abd21ecd3cd5eba4(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10569,7 +10569,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_abd21ecd3cd5eba4(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10602,7 +10602,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_abd21ecd3cd5eba4(long long _
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -10633,7 +10633,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_abd21ecd3cd5eba4(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -10656,7 +10656,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_abd21ecd3cd5eba4(lon
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -10666,7 +10666,7 @@ void _wrap_dist_device_assignment_destroy_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -10679,7 +10679,7 @@ long long _wrap_dist_device_assignment_topology_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10692,7 +10692,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10705,7 +10705,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_abd21ecd3cd5eba4(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10732,7 +10732,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_abd21ecd3cd5eba4(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10769,7 +10769,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_abd21ecd3cd5eba4(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10806,7 +10806,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_abd21ecd3cd5eba4(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10818,7 +10818,7 @@ void _wrap_dist_partition_kind_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10831,7 +10831,7 @@ intgo _wrap_dist_partition_kind_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10843,7 +10843,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_abd21ecd3cd5eba4(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10856,7 +10856,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_abd21ecd3cd5eba4(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10868,7 +10868,7 @@ void _wrap_dist_partition_logical_device_set_cdist_abd21ecd3cd5eba4(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10881,7 +10881,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_abd21ecd3cd5eba4(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10893,7 +10893,7 @@ void _wrap_dist_partition_uneven_set_cdist_abd21ecd3cd5eba4(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10906,7 +10906,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_abd21ecd3cd5eba4(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10918,7 +10918,7 @@ void _wrap_dist_partition_spmd_set_cdist_abd21ecd3cd5eba4(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10931,7 +10931,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_abd21ecd3cd5eba4(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_abd21ecd3cd5eba4() {
+dist_partition *_wrap_new_dist_partition_cdist_f65459592202a9ce() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -10942,7 +10942,7 @@ dist_partition *_wrap_new_dist_partition_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -10952,7 +10952,7 @@ void _wrap_delete_dist_partition_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_f65459592202a9ce(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10966,7 +10966,7 @@ void _wrap_dist_partition_set_shape_cdist_abd21ecd3cd5eba4(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_f65459592202a9ce(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10980,7 +10980,7 @@ void _wrap_dist_partition_set_dimensions_cdist_abd21ecd3cd5eba4(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11001,7 +11001,7 @@ _gostring_ _wrap_dist_partition_check_cdist_abd21ecd3cd5eba4(dist_partition *_sw
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11014,7 +11014,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_abd21ecd3cd5eba4(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -11027,7 +11027,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_abd21ecd3cd5eba4(long long
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_f65459592202a9ce(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11039,7 +11039,7 @@ void _wrap_dist_split_options_uneven_set_cdist_abd21ecd3cd5eba4(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_f65459592202a9ce(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11052,7 +11052,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_abd21ecd3cd5eba4(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_abd21ecd3cd5eba4() {
+dist_split_options *_wrap_new_dist_split_options_cdist_f65459592202a9ce() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11063,7 +11063,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_abd21ecd3cd5eba4(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_f65459592202a9ce(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11073,7 +11073,7 @@ void _wrap_delete_dist_split_options_cdist_abd21ecd3cd5eba4(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11100,7 +11100,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_abd21ecd3cd5eba4(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11125,7 +11125,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_abd21ecd3cd5eba4(long l
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_f65459592202a9ce(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11148,7 +11148,7 @@ _gostring_ _wrap_dist_value_partition_cdist_abd21ecd3cd5eba4(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11160,7 +11160,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_abd21ecd3cd5eba4(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11173,7 +11173,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_abd21ecd3cd5eba4(dist_
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_abd21ecd3cd5eba4() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_f65459592202a9ce() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11184,7 +11184,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11194,7 +11194,7 @@ void _wrap_delete_dist_devices_options_cdist_abd21ecd3cd5eba4(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_abd21ecd3cd5eba4(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11206,7 +11206,7 @@ void _wrap_dist_devices_options_add_result_cdist_abd21ecd3cd5eba4(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11240,7 +11240,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_f65459592202a9ce(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11253,7 +11253,7 @@ intgo _wrap_dist_device_replica_cdist_abd21ecd3cd5eba4(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11285,7 +11285,7 @@ _gostring_ _wrap_dist_device_axis_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11315,7 +11315,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_abd21ecd3cd5eba4(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_f65459592202a9ce(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11327,7 +11327,7 @@ void _wrap_dist_halo_ndim_set_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11340,7 +11340,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_abd21ecd3cd5eba4() {
+dist_halo *_wrap_new_dist_halo_cdist_f65459592202a9ce() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11351,7 +11351,7 @@ dist_halo *_wrap_new_dist_halo_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11361,7 +11361,7 @@ void _wrap_delete_dist_halo_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11375,7 +11375,7 @@ void _wrap_dist_halo_set_parts_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11389,7 +11389,7 @@ void _wrap_dist_halo_set_low_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11403,7 +11403,7 @@ void _wrap_dist_halo_set_high_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11417,7 +11417,7 @@ void _wrap_dist_halo_set_edges_cdist_abd21ecd3cd5eba4(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -11452,7 +11452,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_abd21ecd3cd5eba4(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_f65459592202a9ce(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -11489,7 +11489,7 @@ _gostring_ _wrap_dist_reshard_cdist_abd21ecd3cd5eba4(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_abd21ecd3cd5eba4(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_f65459592202a9ce(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -11518,7 +11518,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_abd21ecd3cd5eba4(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11538,7 +11538,7 @@ intgo _wrap_fail_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11558,7 +11558,7 @@ intgo _wrap_fail_as_told_cdist_abd21ecd3cd5eba4(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_f65459592202a9ce(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11571,7 +11571,7 @@ _gostring_ _wrap_Text_text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11594,7 +11594,7 @@ _gostring_ _wrap_Text_explain_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -11617,7 +11617,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -11640,7 +11640,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -11663,7 +11663,7 @@ _gostring_ _wrap_Text_describe_value_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -11686,7 +11686,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_abd21ecd3cd5eba4(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11709,7 +11709,7 @@ _gostring_ _wrap_Text_write_trace_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11739,7 +11739,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_abd21ecd3cd5eba4(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_abd21ecd3cd5eba4() {
+Text *_wrap_new_Text_cdist_f65459592202a9ce() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -11750,7 +11750,7 @@ Text *_wrap_new_Text_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_Text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_f65459592202a9ce(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -11760,7 +11760,7 @@ void _wrap_delete_Text_cdist_abd21ecd3cd5eba4(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11783,7 +11783,7 @@ _gostring_ _wrap_Stragglers_read_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11796,7 +11796,7 @@ long long _wrap_Stragglers_size_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11811,7 +11811,7 @@ intgo _wrap_Stragglers_collective_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11826,7 +11826,7 @@ intgo _wrap_Stragglers_group_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11841,7 +11841,7 @@ intgo _wrap_Stragglers_replica_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_meetings_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_meetings_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11856,7 +11856,7 @@ long long _wrap_Stragglers_meetings_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11871,7 +11871,7 @@ long long _wrap_Stragglers_times_last_cdist_abd21ecd3cd5eba4(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11886,7 +11886,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11901,7 +11901,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_abd21ecd3cd5eba4(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -11916,7 +11916,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_abd21ecd3cd5eba4() {
+Stragglers *_wrap_new_Stragglers_cdist_f65459592202a9ce() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -11927,7 +11927,7 @@ Stragglers *_wrap_new_Stragglers_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -11937,7 +11937,7 @@ void _wrap_delete_Stragglers_cdist_abd21ecd3cd5eba4(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11950,7 +11950,7 @@ long long _wrap_Numbers_size_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11965,7 +11965,7 @@ long long _wrap_Numbers_at_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -11977,7 +11977,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -11989,7 +11989,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12001,7 +12001,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_abd21ecd3cd5eba4(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12013,7 +12013,7 @@ void _wrap_Numbers_topology_serialized_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12025,7 +12025,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_abd21ecd3cd5eba4(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12052,7 +12052,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_abd21ecd3cd5eba4(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12079,7 +12079,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_abd21ecd3cd5eba
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12091,7 +12091,7 @@ void _wrap_Numbers_partition_shape_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12103,7 +12103,7 @@ void _wrap_Numbers_partition_dimensions_cdist_abd21ecd3cd5eba4(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12128,7 +12128,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12168,7 +12168,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12191,7 +12191,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_abd21ecd3cd5eba4(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_abd21ecd3cd5eba4() {
+Numbers *_wrap_new_Numbers_cdist_f65459592202a9ce() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12202,7 +12202,7 @@ Numbers *_wrap_new_Numbers_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_Numbers_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12212,7 +12212,7 @@ void _wrap_delete_Numbers_cdist_abd21ecd3cd5eba4(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_abd21ecd3cd5eba4(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12237,7 +12237,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_abd21ecd3cd5eba4(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12268,7 +12268,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_abd21ecd3cd5eba4(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12295,7 +12295,7 @@ void _wrap_tensor_at_cdist_abd21ecd3cd5eba4(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_f65459592202a9ce(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12316,7 +12316,7 @@ void _wrap_Destinations_add_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_f65459592202a9ce(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12329,7 +12329,7 @@ dist_destination *_wrap_Destinations_get_cdist_abd21ecd3cd5eba4(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_abd21ecd3cd5eba4() {
+Destinations *_wrap_new_Destinations_cdist_f65459592202a9ce() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12340,7 +12340,7 @@ Destinations *_wrap_new_Destinations_cdist_abd21ecd3cd5eba4() {
 }
 
 
-void _wrap_delete_Destinations_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_f65459592202a9ce(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12350,7 +12350,7 @@ void _wrap_delete_Destinations_cdist_abd21ecd3cd5eba4(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12388,7 +12388,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_abd21ecd3cd5eba4(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12426,7 +12426,7 @@ _gostring_ _wrap_quick_broadcast_cdist_abd21ecd3cd5eba4(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_abd21ecd3cd5eba4(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
