@@ -196,14 +196,6 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
      * the end.
      */
     public String explain() {
-        Text text = new Text();
-        try {
-            return ask(handle -> {
-                text.explain_dataset(handle);
-                return Texts.of(text.text());
-            });
-        } finally {
-            text.delete();
-        }
+        return written(Text::explain_dataset);
     }
 }

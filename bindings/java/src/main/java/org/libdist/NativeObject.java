@@ -5,6 +5,8 @@ package org.libdist;
 import java.lang.ref.Cleaner;
 import java.util.function.LongFunction;
 import java.util.function.LongToIntFunction;
+import java.util.function.ObjLongConsumer;
+import org.libdist.internal.Text;
 
 /** What users hold of a native object. It ends by close(), or some time after nobody holds it any more. */
 abstract class NativeObject implements AutoCloseable {
@@ -46,6 +48,19 @@ abstract class NativeObject implements AutoCloseable {
             return question.applyAsInt(handle);
         } finally {
             release();
+        }
+    }
+
+    /** What native code writes about it. */
+    final String written(ObjLongConsumer<Text> write) {
+        Text text = new Text();
+        try {
+            return ask(handle -> {
+                write.accept(text, handle);
+                return Texts.of(text.text());
+            });
+        } finally {
+            text.delete();
         }
     }
 

@@ -9,7 +9,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import java.util.function.BiConsumer;
 import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.Stragglers;
@@ -340,29 +339,17 @@ public final class Strategy extends CrossReplica {
 
     /** What the strategy came to on this machine, and why: lines of "subject: words", for people. */
     public String explain() {
-        return text((text, handle) -> text.explain(handle));
+        return written(Text::explain);
     }
 
     /** What the flight recorder holds, as JSON for Perfetto or chrome://tracing. */
     public String writeTrace() {
-        return text((text, handle) -> text.write_trace(handle));
+        return written(Text::write_trace);
     }
 
     /** Counters and gauges in Prometheus' text format; {@code name} becomes a label; null: none. */
     public String writeMetrics(String name) {
-        return text((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
-    }
-
-    private String text(BiConsumer<Text, Long> write) {
-        Text text = new Text();
-        try {
-            return ask(handle -> {
-                write.accept(text, handle);
-                return Texts.of(text.text());
-            });
-        } finally {
-            text.delete();
-        }
+        return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
     }
 
     /** Who comes last to the meetings that the recorder still holds, most often last first. */

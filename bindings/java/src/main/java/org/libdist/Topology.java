@@ -190,15 +190,7 @@ public final class Topology extends NativeObject {
 
     /** What it is, and of a host's how that was found: lines of "subject: words", for people. */
     public String explain() {
-        Text text = new Text();
-        try {
-            return ask(handle -> {
-                text.explain_topology(handle);
-                return Texts.of(text.text());
-            });
-        } finally {
-            text.delete();
-        }
+        return written(Text::explain_topology);
     }
 
     /** Whether both are the same topology of libdist's: an assignment's is the one that it was made with. */

@@ -332,15 +332,7 @@ public final class Value extends NativeObject {
 
     /** On one line, the same on every machine: "PerReplica: 0: f32 1, 1: f32 2". */
     public String describe() {
-        Text text = new Text();
-        try {
-            return ask(handle -> {
-                text.describe_value(handle);
-                return Texts.of(text.text());
-            });
-        } finally {
-            text.delete();
-        }
+        return written(Text::describe_value);
     }
 
     /** As {@link #describe}; "closed" where it is. */

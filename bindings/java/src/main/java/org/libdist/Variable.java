@@ -222,15 +222,7 @@ public final class Variable extends NativeObject {
 
     /** On one line: {@code MirroredVariable: 0: "w" f32[2] [1, 2], 1: "w/replica_1" f32[2] [1, 2]}. */
     public String describe() {
-        Text text = new Text();
-        try {
-            return ask(handle -> {
-                text.describe_variable(handle);
-                return Texts.of(text.text());
-            });
-        } finally {
-            text.delete();
-        }
+        return written(Text::describe_variable);
     }
 
     /** As {@link #describe}; "closed" where it is. */
