@@ -21,8 +21,9 @@ dist_status with_caller(dist_replica* replica, const dist_collective_options* op
   return guard([&]() -> Status {
     DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(unwrap(replica).check(name));
+    static constexpr dist_collective_options kNone{};
+    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), kNone);
     dist_collective_options given;
-    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), given = {});
     DIST_TRY(read_options(options, &given, "dist_collective_options"));
     std::optional<Caller> caller;
     DIST_TRY(make_caller(replica, given, name, &caller));

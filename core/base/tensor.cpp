@@ -118,14 +118,14 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
     if (tensor.shape[i] == 0) measured.elements = 0;
   }
   // Sizes are multiplied only where none is 0: [2^62, 4, 0] is an empty tensor, not an overflow.
-  const int64_t most = std::numeric_limits<int64_t>::max() / static_cast<int64_t>(size);
+  int64_t bytes = static_cast<int64_t>(size);
   for (int32_t i = 0; i < tensor.ndim && measured.elements != 0; ++i) {
-    if (tensor.shape[i] > most / measured.elements) {
+    if (__builtin_mul_overflow(bytes, tensor.shape[i], &bytes)) {
       return invalid_argument("%s: the shape has more than 2^63 bytes", what);
     }
     measured.elements *= tensor.shape[i];
   }
-  measured.bytes = static_cast<std::size_t>(measured.elements) * size;
+  measured.bytes = measured.elements == 0 ? 0 : static_cast<std::size_t>(bytes);
   if (measured.elements != 0 && tensor.data == nullptr) {
     return invalid_argument("%s: data is NULL but the tensor has %lld elements", what,
                             static_cast<long long>(measured.elements));

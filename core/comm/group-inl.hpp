@@ -22,23 +22,36 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
       host_(host),
       timeout_ns_(timeout_ns) {
   const auto n = static_cast<std::size_t>(size);
-  members_ = static_cast<Member*>(memory_.allocate(n * sizeof(Member), alignof(Member)));
-  if (membership.ids != nullptr) {
-    ids_ = static_cast<int32_t*>(memory_.try_allocate(n * sizeof(int32_t), alignof(int32_t)));
-    if (ids_ == nullptr) {
-      memory_.deallocate(members_, n * sizeof(Member), alignof(Member));
-      throw std::bad_alloc();
-    }
-    std::copy_n(membership.ids, n, ids_);
+  const auto make = [&]<class T>(T*& array, std::size_t length) {
+    array = static_cast<T*>(memory_.try_allocate(length * sizeof(T), alignof(T)));
+    return array != nullptr;
+  };
+  bool made = make(members_, n);
+  if (made && membership.ids != nullptr) made = make(ids_, n);
+  // Not touched here: most groups never use it.
+  if (made && !policy.crowded) made = make(luggage_, 2 * n);
+  if (!made) {
+    free_all();
+    throw std::bad_alloc();
   }
+  if (ids_ != nullptr) std::copy_n(membership.ids, n, ids_);
   for (std::size_t i = 0; i < n; ++i) new (&members_[i]) Member();
 }
 
 template <class Sync>
 BasicGroup<Sync>::~BasicGroup() {
-  if (ids_ != nullptr)
-    memory_.free(ids_, static_cast<std::size_t>(size_) * sizeof(int32_t), alignof(int32_t));
-  memory_.deallocate(members_, static_cast<std::size_t>(size_) * sizeof(Member), alignof(Member));
+  free_all();
+}
+
+template <class Sync>
+void BasicGroup<Sync>::free_all() noexcept {
+  const auto n = static_cast<std::size_t>(size_);
+  const auto free = [&]<class T>(T* array, std::size_t length) {
+    if (array != nullptr) memory_.free(array, length * sizeof(T), alignof(T));
+  };
+  free(members_, n);
+  free(ids_, n);
+  free(luggage_, 2 * n);
 }
 
 template <class Sync>

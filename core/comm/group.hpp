@@ -84,6 +84,16 @@ struct alignas(kApart) BasicLine {
 };
 using Line = BasicLine<OsSync>;
 static_assert(sizeof(Line) == kApart, "a line is one pair of cache lines");
+static_assert(offsetof(Line, offer) + offsetof(Offer, out) == kApart / 2, "the offer's head is in the first");
+
+// Bytes that a member brings to a meeting and that its line is too short for. Used as lines are: what is
+// published with a line lies there until the meeting after the next. A page each, since CPUs that read one in
+// order go on to fetch what lies behind it, up to the page's end: lines that their owner is about to write.
+struct alignas(4096) Luggage {
+  static constexpr std::size_t kBytes = 1536;
+
+  std::byte bytes[kBytes];
+};
 
 // Which replicas a group has.
 struct Membership {
@@ -125,18 +135,30 @@ class BasicGroup final : public Gathering {
   // Before the line is written; the report where the group is poisoned.
   Status open() noexcept { return poisoned() ? turned_away() : kOk; }
 
-  // The statement and the line to fill for it.
-  Statement& draft(int me) noexcept {
+  // The statement and the line to fill for it. outgoing_statement() holds an earlier one's rest.
+  Statement& draft(int me) noexcept { return outgoing_statement(me) = Statement{}; }
+  Statement& outgoing_statement(int me) noexcept {
     Member& member = members_[me];
     Statement& statement = member.statements[(member.meeting + 1) & 1];
     Sync::writing(statement);
-    return statement = Statement{};
+    return statement;
   }
   Line& outgoing(int me) noexcept {
     Member& member = members_[me];
     Line& line = member.lines[(member.meeting + 1) & 1];
     Sync::writing(line);
     return line;
+  }
+
+  // Where `size` bytes go that peers read from the line, or from beside it: at most Luggage::kBytes, and none
+  // beside it where the group is crowded.
+  std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
+    Member& member = members_[me];
+    const uint32_t parity = (member.meeting + 1) & 1;
+    if (size <= Line::kInlineBytes) return member.lines[parity].bytes;
+    Luggage& luggage = luggage_[2 * me + static_cast<int>(parity)];
+    Sync::writing(luggage);
+    return luggage.bytes;
   }
 
   // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
@@ -177,6 +199,12 @@ class BasicGroup final : public Gathering {
     const Line& line = members_[peer].lines[members_[me].meeting & 1];
     Sync::reading(line);
     return line;
+  }
+  const std::byte* bytes(int me, int peer, std::size_t size) const noexcept {
+    if (size <= Line::kInlineBytes) return line(me, peer).bytes;
+    const Luggage& luggage = luggage_[2 * peer + static_cast<int>(members_[me].meeting & 1)];
+    Sync::reading(luggage);
+    return luggage.bytes;
   }
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
@@ -343,6 +371,8 @@ class BasicGroup final : public Gathering {
     }
   };
 
+  void free_all() noexcept;
+
   void publish(int me) noexcept {
     Member& member = members_[me];
     const uint32_t meeting = ++member.meeting;
@@ -419,6 +449,7 @@ class BasicGroup final : public Gathering {
   const Host host_;
   const int64_t timeout_ns_;
   Member* members_ = nullptr;
+  Luggage* luggage_ = nullptr;  // two a member; NULL where crowded
   // Written at most once a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
   Atomic<uint32_t> run_{0};                      // runs so far

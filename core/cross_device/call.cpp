@@ -283,14 +283,11 @@ void Call::state(Statement& statement) const noexcept {
   statement.signature = signature;
 }
 
-Offer Call::offer() const noexcept {
-  Offer offer{};
+void Call::offer_in(Offer& offer) const noexcept {
   offer.in = in;
   offer.out = out;
-  if (n != 0) {
-    offer.in_data = in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data);
-    offer.out_data = out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data);
-  }
+  offer.in_data = n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data);
+  offer.out_data = n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data);
   offer.states = states;
   offer.weights = weights;
   offer.splits = splits;
@@ -298,7 +295,6 @@ Offer Call::offer() const noexcept {
   offer.destination = static_cast<int16_t>(destination);
   offer.source = static_cast<int16_t>(source);
   offer.strided = strided;
-  return offer;
 }
 
 }  // namespace dist

@@ -84,15 +84,15 @@ struct Call {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }
 
-  // One small tensor that is reduced for all: its bytes can travel in the line.
-  bool fits_line() const noexcept {
-    return collective == Collective::kAllReduce && n == 1 && bytes <= Line::kInlineBytes && plain() &&
-           !strided && op != DIST_REDUCE_USER && numerics == DIST_NUMERICS_ORDERED;
+  // One dense tensor that is reduced for all: small, its bytes can travel with the line.
+  bool can_travel() const noexcept {
+    return collective == Collective::kAllReduce && n == 1 && plain() && !strided && op != DIST_REDUCE_USER &&
+           numerics == DIST_NUMERICS_ORDERED;
   }
 
   // Checks everything that this member, of rank `me` in a group of `size`, can see, and states it.
   Status check(int me, int size, Statement& statement) noexcept;
-  Offer offer() const noexcept;
+  void offer_in(Offer& offer) const noexcept;
 
  private:
   Status check_op_of(std::size_t t) const noexcept;

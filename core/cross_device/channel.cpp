@@ -71,7 +71,7 @@ Status Channel::issue(const Caller& caller, Call& call, uint32_t* out_number) {
   mine.statement.asynchronous = 1;
   DIST_TRY(call.check(caller.me, size_, mine.statement));
   mine.kept.keep(call, size_);
-  mine.offer = mine.kept.call().offer();
+  mine.kept.call().offer_in(mine.offer);
   seal(mine.statement, caller.tag);
   issued_[caller.me] = *out_number = number;
   // release: a peer that finds it in place of an earlier one knows that that is complete.

@@ -29,14 +29,14 @@ ErrorRecord reported(const Caller& caller, const Call& call, const ErrorRecord& 
   return refusal(caller.group, call, caller.tag, caller.group.sequence(caller.me), why);
 }
 
-// One tensor that fits the line: everyone reduces everything, into its own output.
+// One tensor whose bytes travel with the line: everyone reduces everything, into its own output.
 template <class Published>
-Status reduce_inline(const Caller& caller, const Call& call, Published&& published) noexcept {
+Status reduce_at_once(const Caller& caller, const Call& call, Published&& published) noexcept {
   Group& group = caller.group;
   const dist_tensor& in = call.in[0];
   const std::size_t elements = elements_of(in);
   Line& line = group.outgoing(caller.me);
-  std::memcpy(line.bytes, in.data, call.bytes);
+  std::memcpy(group.outgoing_bytes(caller.me, call.bytes), in.data, call.bytes);
   line.extra = call.out[0].data;
   DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published));
 
@@ -48,7 +48,7 @@ Status reduce_inline(const Caller& caller, const Call& call, Published&& publish
   for (std::size_t p = 0; p < size; ++p) {
     const int peer = static_cast<int>(p);
     const Line& theirs = group.line(caller.me, peer);
-    src[p] = theirs.bytes;
+    src[p] = group.bytes(caller.me, peer, call.bytes);
     shared = shared && theirs.extra == line.extra;
     if (peer != caller.me && overlap(theirs.extra, out_bytes, line.extra, out_bytes)) overlapping = peer;
   }
@@ -128,18 +128,21 @@ bool leaves_unchanged(const Call& call, int size) noexcept {
 Status check_and_meet(const Caller& caller, Call& call) noexcept {
   Group& group = caller.group;
   DIST_TRY(group.open());
-  Statement& statement = group.draft(caller.me);
-  DIST_TRY(call.check(caller.me, group.size(), statement));
-  seal(statement, caller.tag);
+  Statement& statement = group.outgoing_statement(caller.me);
+  if (caller.checked == nullptr || !caller.checked->recall(call, caller.tag, statement)) {
+    statement = Statement{};
+    DIST_TRY(call.check(caller.me, group.size(), statement));
+    seal(statement, caller.tag);
+    if (caller.checked != nullptr) caller.checked->keep(call, statement);
+  }
   const auto published = [&] { record_arrival(caller, statement, call.bytes, 0); };
   const bool crowded = group.crowded();
   const bool empty = call.bytes == 0 && !call.must_fit();
-  if (call.fits_line() && !empty && !crowded && !leaves_unchanged(call, group.size())) {
-    return reduce_inline(caller, call, published);
-  }
-  group.outgoing(caller.me).offer = call.offer();
-  if (empty || leaves_unchanged(call, group.size()))
-    return group.arrive(caller.me, caller.timeout_ns, published);
+  const bool unchanged = leaves_unchanged(call, group.size());
+  const bool travels = call.can_travel() && call.bytes <= most_that_travels(group.size());
+  if (travels && !empty && !crowded && !unchanged) return reduce_at_once(caller, call, published);
+  if (empty || unchanged) return group.arrive(caller.me, caller.timeout_ns, published);
+  call.offer_in(group.outgoing(caller.me).offer);
   if (crowded && call.sized_alike() && call.bytes <= kAloneBytes) {
     record_arrival(caller, statement, call.bytes);
     return work_alone(caller, call);

@@ -149,11 +149,16 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
     default: break;
   }
   tasks_ = call.n * parts_;
-  for (std::size_t p = 0; p < members; ++p) {
-    sources_ += offers[p]->contributions;
-    strided_ = strided_ || offers[p]->strided;
-    weighted_ = weighted_ || offers[p]->weights != nullptr;
+  // Whether members say how many contributions they bring, and weights, is the same for all.
+  if (call.plain()) {
+    sources_ = members;
+  } else {
+    for (std::size_t p = 0; p < members; ++p) {
+      sources_ += offers[p]->contributions;
+      weighted_ = weighted_ || offers[p]->weights != nullptr;
+    }
   }
+  for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || offers[p]->strided;
   for (std::size_t k = 0; k < tasks_; ++k) units_ += units_of(task_elements(k) * element_bytes(k));
   // A fused step reduces into a piece of cache.
   stream_ = !call.in_place && call.collective != Collective::kReduceApply &&
@@ -229,7 +234,7 @@ void Exchange::collect(Task& task, std::size_t t, int part) const noexcept {
   const Ranks from = givers(part);
   for (int p = from.begin; p < from.end; ++p) {
     const Offer& offer = *offers_[p];
-    if (plain && offer.contributions == 1) {
+    if (plain && (call_.plain() || offer.contributions == 1)) {
       task.add_source(offer.in_data);
     } else {
       for (std::size_t j = 0; j < offer.contributions; ++j) task.add_source(offer.in[j * call_.n + t]);

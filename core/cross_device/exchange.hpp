@@ -117,6 +117,8 @@ class Exchange {
   bool pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept;
   bool misplaced(int member, std::size_t t) const noexcept;
   bool overlaps(const Gathering& group, int member, ErrorRecord* out_why) const noexcept;
+  bool overlap_is_simple() const noexcept;
+  bool overlaps_simply(int member) const noexcept;
 
   const Call& call_;
   const Offer* const* offers_;

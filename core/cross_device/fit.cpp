@@ -55,6 +55,8 @@ bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why)
   }
   if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
   if ((call_.joins() || call_.cuts()) && sizes_differ(group, out_why)) return true;
+  // The long way only where there is something to say.
+  if (overlap_is_simple() && !overlaps_simply(member)) return false;
   return overlaps(group, member, out_why);
 }
 
@@ -124,6 +126,33 @@ bool Exchange::misplaced(int member, std::size_t t) const noexcept {
     before += (call_.joins() ? offers_[p]->in[t] : offers_[p]->out[t]).shape[axis];
   const auto* whole = static_cast<const std::byte*>(call_.joins() ? out.data : in.data);
   return whole + before * at != (call_.joins() ? in.data : out.data);
+}
+
+// One dense tensor a member, of one size on all: what peers' lines hold is all that is needed.
+bool Exchange::overlap_is_simple() const noexcept {
+  return call_.n == 1 && call_.plain() && !strided_ && !call_.cuts() && !call_.joins() &&
+         call_.collective != Collective::kScan && call_.collective != Collective::kPermute;
+}
+
+// overlaps(), for such calls.
+bool Exchange::overlaps_simply(int member) const noexcept {
+  const std::byte* const ours = offers_[member]->out_data;
+  if (ours == nullptr) return false;
+  const std::size_t elements = task_elements(0);
+  const std::size_t in_bytes = elements * element_bytes(0);
+  const std::size_t out_bytes = elements * dtype_size(call_.out_dtype(dtype_of(0)));
+  bool one_for_all = size_ > 1;
+  for (int p = 0; p < size_; ++p) one_for_all = one_for_all && offers_[p]->out_data == ours;
+  for (int p = 0; p < size_; ++p) {
+    if (p == member) continue;
+    const Offer& peer = *offers_[p];
+    if (peer.out_data != nullptr && !one_for_all && overlap(peer.out_data, out_bytes, ours, out_bytes)) {
+      return true;
+    }
+    const bool in_place = peer.in_data == ours && in_bytes == out_bytes;
+    if (peer.in_data != nullptr && !in_place && overlap(peer.in_data, in_bytes, ours, out_bytes)) return true;
+  }
+  return false;
 }
 
 // Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.

@@ -46,7 +46,7 @@ void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t 
   if (call.out != nullptr) pack.out = call.out + first;
   side.calls.emplace_back(side.memory());
   side.calls.back().keep(pack, members);
-  side.offers.push_back(side.calls.back().call().offer());
+  side.calls.back().call().offer_in(side.offers.emplace_back());
 }
 
 }  // namespace

@@ -261,7 +261,7 @@ Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, i
   seal(statement, caller.tag);
   record_arrival(caller, statement, call.bytes);
   Line& line = group.outgoing(caller.me);
-  line.offer = call.offer();
+  call.offer_in(line.offer);
   const Shared own{update, sums};
   line.extra = &own;
   group.arm_tickets(caller.me);

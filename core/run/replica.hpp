@@ -59,11 +59,11 @@ class Replica {
     return is_device() ? is_a_part(call) : kOk;
   }
   Caller caller(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, id_, tag, timeout_ns, cache_bytes_, &recorder_};
+    return {group_, id_, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
   // As a member of a group of some replicas.
-  Caller caller(Group& group, int rank, const char* tag, int64_t timeout_ns) const noexcept {
-    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_};
+  Caller caller(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
+    return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
 
   // What it has under way.
@@ -85,6 +85,7 @@ class Replica {
   Recorder& recorder_;
   Arena arena_;
   WorkList works_;
+  CheckedCalls checked_;
   const std::size_t cache_bytes_;
   const int id_;
   const int part_of_;

@@ -136,8 +136,9 @@ static void every_op_and_dtype(void **state) {
 static void sizes_of_every_algorithm(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 8};
-  static const int64_t bytes[] = {92,     96,      100,     65532,   65536,  65540,
-                                  131072, 1048572, 1048576, 1048580, 3000000};
+  static const int64_t bytes[] = {92,    96,     100,     508,     512,     516,    764,
+                                  768,   772,    1532,    1536,    1540,    65532,  65536,
+                                  65540, 131072, 1048572, 1048576, 1048580, 3000000};
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
       dist_strategy *strategy = strategy_of(sizes[s], threads);
@@ -288,6 +289,113 @@ static void wrong_arguments(void **state) {
   assert_ok(dist_strategy_destroy(single));
 }
 
+/* ---- A call that repeats one which was found good: nothing that is wrong with it may pass ---- */
+
+typedef struct repeated {
+  float data[3][16];
+  double wide[16];
+  int32_t other_shape; /* of this replica; -1: nobody's */
+  dist_status statuses[MOST];
+  report reports[MOST];
+} repeated;
+
+static dist_status sum_of(dist_replica *replica, const dist_tensor *in, dist_tensor *out, const char *tag) {
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.tag = tag;
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, in, out, 1, tag == NULL ? NULL : &options);
+}
+
+static dist_status passed(int line, const char *words) {
+  char text[1024];
+  snprintf(text, sizeof text, "line %d: \"%.800s\" does not say \"%s\"", line, dist_last_error(), words);
+  return dist_fail(DIST_INTERNAL, text);
+}
+
+#define GOOD(call)                             \
+  do {                                         \
+    const dist_status status_of_good = (call); \
+    if (status_of_good) return status_of_good; \
+  } while (0)
+#define WRONG(call, words)                                                           \
+  do {                                                                               \
+    if ((call) != DIST_INVALID_ARGUMENT || strstr(dist_last_error(), words) == NULL) \
+      return passed(__LINE__, words);                                                \
+  } while (0)
+
+static dist_status repeat(dist_replica *replica, void *user_data) {
+  repeated *r = (repeated *)user_data + dist_replica_id(replica);
+  int64_t shape[2] = {2, 2};
+  dist_tensor in = {r->data[0], DIST_F32, 2, shape, NULL}, out = in;
+  for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &in, &out, NULL));
+  for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &in, &out, "a tag"));
+  out.data = r->data[1]; /* out of place, like in place but for where it lies */
+  for (int i = 0; i < 2; i++) GOOD(sum_of(replica, &in, &out, NULL));
+
+  out.data = r->data[0] + 2;
+  WRONG(sum_of(replica, &in, &out, NULL), "overlap");
+  out.data = NULL;
+  WRONG(sum_of(replica, &in, &out, NULL), "data is NULL");
+  out.data = r->wide, out.dtype = DIST_F64;
+  WRONG(sum_of(replica, &in, &out, NULL), "out must be f32");
+  out = in;
+  in.dtype = 99;
+  WRONG(sum_of(replica, &in, &out, NULL), "99 is no dtype");
+  in.dtype = DIST_F32;
+  int64_t transposed[2] = {1, 2};
+  out.strides = transposed;
+  WRONG(sum_of(replica, &in, &out, NULL), "other strides");
+  out.strides = NULL;
+  int64_t other[2] = {4, 2};
+  out.shape = other, out.data = r->data[1];
+  WRONG(sum_of(replica, &in, &out, NULL), "shapes must be equal");
+  in.shape = other, out.shape = shape;
+  WRONG(sum_of(replica, &in, &out, NULL), "shapes must be equal");
+  in.shape = shape;
+  out = in;
+  shape[1] = -2; /* behind the same pointer */
+  WRONG(sum_of(replica, &in, &out, NULL), "shape[1] is -2");
+  shape[1] = 2;
+  in.ndim = out.ndim = 17;
+  WRONG(sum_of(replica, &in, &out, NULL), "ndim is 17");
+  in.ndim = out.ndim = 2;
+  WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL), "op 7");
+  GOOD(sum_of(replica, &in, &out, NULL)); /* a mistake has changed nothing */
+
+  /* MEAN of integers has another dtype, and cannot be in place. */
+  int64_t four = 4;
+  dist_tensor whole = {r->data[2], DIST_I32, 1, &four, NULL}, mean = {r->wide, DIST_F64, 1, &four, NULL};
+  for (int i = 0; i < 3; i++) GOOD(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL));
+  mean.data = whole.data;
+  WRONG(dist_all_reduce(replica, DIST_REDUCE_MEAN, &whole, &mean, 1, NULL), "f64");
+
+  if (r->other_shape) shape[0] = 1;
+  return sum_of(replica, &in, &out, NULL);
+}
+
+static dist_status repeat_and_tell(dist_replica *replica, void *user_data) {
+  repeated *r = (repeated *)user_data + dist_replica_id(replica);
+  r->statuses[0] = repeat(replica, user_data);
+  read_report(&r->reports[0]);
+  return r->statuses[0];
+}
+
+static void repeated_calls(void **state) {
+  (void)state;
+  for (int32_t replicas = 1; replicas <= 3; replicas++) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    repeated *all = calloc((size_t)replicas, sizeof *all);
+    for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, repeat, all));
+    if (replicas == 3) { /* what was checked alone is still compared with the others' */
+      all[1].other_shape = 1;
+      assert_fails(dist_run(strategy, repeat_and_tell, all), DIST_INVALID_ARGUMENT, "f32[1, 2]");
+      for (int32_t i = 0; i < replicas; i++) assert_int_equal(all[i].reports[0].replica, 1);
+      assert_healthy(DIST_THREADS_CALLER, strategy);
+    }
+    free(all);
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
 /* ---- Buffers of replicas that overlap ---- */
 
 typedef struct overlaps {
@@ -350,6 +458,7 @@ int main(void) {
       cmocka_unit_test(crowded_replicas),
       cmocka_unit_test(the_hosts_floating_point_environment),
       cmocka_unit_test(wrong_arguments),
+      cmocka_unit_test(repeated_calls),
       cmocka_unit_test(overlapping_replicas),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ enum class Act {
   kAlone,     // the same, by the last one to come
   kOneWay,    // member 0's input to all outputs, as broadcast does: only member 0 waits at the end
   kTickets,   // blocks that go to whoever comes first
+  kTravel,    // bytes that travel with the lines, as a small all_reduce's do: nobody waits at the end
   kRefuse,    // an exchange in which member 0 finds that all must not go on
   kHasty,     // an exchange that does not wait at the end: a mistake
   kFail,      // no collective: the function returns an error
@@ -187,6 +188,7 @@ class Meeting {
                                                       : Collective::kAllReduce;
     seal(statement, step.tag);
     if (step.act == Act::kBarrier) return group_->arrive(me, 0);
+    if (step.act == Act::kTravel) return travel(me);
 
     Buffers& own = seats_[me].buffers;
     free_buffers(me);
@@ -196,6 +198,25 @@ class Meeting {
     DIST_TRY(step.act == Act::kAlone ? alone(me) : together(me, step.act));
     free_buffers(me);
     return step.act == Act::kHasty ? kOk : check(me, step.act);
+  }
+
+  Status travel(int me) {
+    // Beside the lines; a crowded group has no such place.
+    const std::size_t size = plan_.crowded ? sizeof(int) : Luggage::kBytes;
+    const auto sent = [&](int member) {
+      return 10 * member + static_cast<int>(seats_[me].outcomes.size()) + 1;
+    };
+    const int mine = sent(me);
+    std::memcpy(group_->outgoing_bytes(me, size), &mine, sizeof mine);
+    DIST_TRY(group_->arrive(me, 0));
+    for (int from = 0; from < size_; ++from) {
+      int got;
+      std::memcpy(&got, group_->bytes(me, from, size), sizeof got);
+      if (got != sent(from))
+        Explorer::current().fault("member " + std::to_string(me) + " read other bytes than member " +
+                                  std::to_string(from) + " sent");
+    }
+    return kOk;
   }
 
   Status alone(int me) {

@@ -24,6 +24,7 @@ const Step kA{Act::kAlone};
 const Step kO{Act::kOneWay};
 const Step kT{Act::kTickets};
 const Step kR{Act::kRefuse};
+const Step kL{Act::kTravel};
 const Step kF{Act::kFail};
 
 constexpr int kUnbounded = -1;
@@ -94,6 +95,7 @@ void two_members_meet(void**) {
   explore("barrier, exchange, barrier", of({{kB, kX, kB}, {kB, kX, kB}}), kAll);
   explore("one way, then exchange", of({{kO, kX}, {kO, kX}}), kAll);
   explore("shared blocks, twice", of({{kT, kT}, {kT, kT}}), kAll);
+  explore("bytes that travel, three times", of({{kL, kL, kL}, {kL, kL, kL}}), kAll);
 }
 
 void two_members_in_two_runs(void**) {
@@ -115,6 +117,7 @@ void the_last_one_works_for_all(void**) {
 void departures_are_told(void**) {
   explore("an early return", blaming(of({{kB}, {}}), DIST_ABORTED, 1), kAll);
   explore("an early return from the second", blaming(of({{kX}, {kX, kX}}), DIST_ABORTED, 0), kAll);
+  explore("an early return from the third", blaming(of({{kL, kL}, {kL, kL, kL}}), DIST_ABORTED, 0), kAll);
   explore("an error", blaming(of({{kX}, {kF}}), DIST_ABORTED, 1), kAll);
 }
 
