@@ -396,10 +396,8 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   member.returned = returned.code();
   mark_left(me);
   if (poisoned()) return;
-  Statement& statement = draft(me);
-  statement.collective = Collective::kReturn;
+  Statement& statement = outgoing_statement(me) = departure();
   statement.returned = returned.code();
-  seal(statement, nullptr);
   publish(me);
   if (policy_.crowded) count_in();
   // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the

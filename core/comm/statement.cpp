@@ -249,6 +249,16 @@ void seal(Statement& statement, const char* tag) noexcept {
   statement.signature = signature;
 }
 
+const Statement& departure() noexcept {
+  static const Statement kDeparture = [] {
+    Statement statement;
+    statement.collective = Collective::kReturn;
+    seal(statement, nullptr);
+    return statement;
+  }();
+  return kDeparture;
+}
+
 void describe(const Statement& statement, char* out, std::size_t size) noexcept {
   Text text(out, size);
   if (statement.collective == Collective::kReturn) {

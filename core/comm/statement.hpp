@@ -63,6 +63,9 @@ inline uint64_t mix(uint64_t signature, uint64_t value) noexcept {
 // Sets the tag and closes the signature over the fields that are not in it yet.
 void seal(Statement& statement, const char* tag) noexcept;
 
+// What a member states that leaves its function; `returned` is its own. Sealed.
+const Statement& departure() noexcept;
+
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
 void describe(const Statement& statement, char* text, std::size_t size) noexcept;
 // "asynchronous all_reduce #3 (tag grads)".

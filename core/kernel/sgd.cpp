@@ -156,51 +156,53 @@ void target_sgd(dist_dtype dtype, const SgdArguments& args) {
   dtype == DIST_F32 ? sgd_of<float>(args) : sgd_of<double>(args);
 }
 
-// However many doubles a vector has, kSums of them are added side by side. `from` is aligned to nothing.
-constexpr std::size_t kSums = 8;
+// However many doubles a vector has, kSums of them are added side by side: enough to hide an addition's
+// latency behind others.
+constexpr std::size_t kSums = 32;
 
-template <class T>
-class Squares {
- public:
-  HWY_INLINE void add(const T* from) {
-    for (std::size_t i = 0; i < kSums; i += kLanes) {
-      const auto x = load(from + i);
-      hn::Store(hn::Add(hn::Load(D(), sums_ + i), hn::Mul(x, x)), D(), sums_ + i);
-    }
-  }
-  double total() const {
-    double sum = 0;
-    for (const double each : sums_) sum += each;
-    return sum;
-  }
-
- private:
-  using D = hn::CappedTag<double, kSums>;
-  static constexpr std::size_t kLanes = hn::MaxLanes(D());
-
-  static HWY_INLINE hn::Vec<D> load(const T* from) {
-    if constexpr (sizeof(T) == sizeof(double)) {
-      return hn::LoadU(D(), from);
-    } else {
-      return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), from));
-    }
-  }
-
-  HWY_ALIGN double sums_[kSums] = {};
-};
+// At -O2 GCC must be told to keep an array of vectors in registers.
+#undef DIST_UNROLL
+#if HWY_COMPILER_CLANG
+#define DIST_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define DIST_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 template <class T>
 double squares_of(const std::byte* x, std::size_t count) {
-  Squares<T> squares;
+  using D = hn::CappedTag<double, kSums>;
+  constexpr D d;
+  constexpr std::size_t kLanes = hn::MaxLanes(d), kVectors = kSums / kLanes;
+  const auto load = [d](const T* from) HWY_ATTR {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return hn::LoadU(d, from);
+    } else {
+      return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+    }
+  };
+  hn::Vec<D> sums[kVectors];
+  DIST_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
+  const auto add = [&](const T* from) HWY_ATTR {
+    DIST_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto value = load(from + v * kLanes);
+      sums[v] = hn::Add(sums[v], hn::Mul(value, value));
+    }
+  };
   const T* const from = reinterpret_cast<const T*>(x);
   std::size_t at = 0;
-  for (; at + kSums <= count; at += kSums) squares.add(from + at);
+  for (; at + kSums <= count; at += kSums) add(from + at);
   if (at < count) {
     T rest[kSums] = {};  // a zero adds nothing
     std::memcpy(rest, x + at * sizeof(T), (count - at) * sizeof(T));
-    squares.add(rest);
+    add(rest);
   }
-  return squares.total();
+  HWY_ALIGN double each[kSums];
+  for (std::size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, each + v * kLanes);
+  double total = 0;
+  for (const double sum : each) total += sum;
+  return total;
 }
 
 double target_squares(dist_dtype dtype, const std::byte* x, std::size_t count) {

@@ -29,7 +29,7 @@ void sgd(dist_dtype dtype, const SgdArguments& args) noexcept;
 // x = scale * x
 void scale_elements(dist_dtype dtype, std::byte* x, std::size_t count, double scale) noexcept;
 
-// The sum of x^2: elements i, i + 8, i + 16, ... first, then the eight sums.
+// The sum of x^2: elements i, i + 32, i + 64, ... first, then the 32 sums in their order.
 double sum_of_squares(dist_dtype dtype, const std::byte* x, std::size_t count) noexcept;
 
 }  // namespace dist

@@ -111,12 +111,12 @@ static dist_status take_step(dist_replica *replica, void *user_data) {
 
 /* The sum of squares of some elements, in the stated order. */
 static double squares(dist_dtype dtype, const char *data, size_t count) {
-  double lanes[8] = {0}, sum = 0;
+  double lanes[32] = {0}, sum = 0;
   for (size_t i = 0; i < count; i++) {
     const double x = number_of(dtype, data + i * size_of(dtype));
-    lanes[i % 8] += x * x;
+    lanes[i % 32] += x * x;
   }
-  for (int lane = 0; lane < 8; lane++) sum += lanes[lane];
+  for (int lane = 0; lane < 32; lane++) sum += lanes[lane];
   return sum;
 }
 
