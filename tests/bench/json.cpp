@@ -102,6 +102,7 @@ void write_comparison(FILE* f, const Comparison& c) {
     std::fprintf(f, ", \"floor\": %.6g, \"goal\": %.6g, \"floor_verdict\": \"%s\", \"goal_verdict\": \"%s\"",
                  c.target->floor, c.target->goal, verdict_name(c.floor), verdict_name(c.goal));
   }
+  if (c.most != 0) std::fprintf(f, ", \"limit\": %.6g", c.most);
   std::fprintf(f, "}");
 }
 
@@ -158,8 +159,8 @@ bool write_json(const std::string& path, const Settings& settings, const std::ve
   const Tally sum = tally(rows);
   std::fprintf(f,
                "  \"floors\": {\"met\": %d, \"level\": %d, \"missed\": %d, \"missed_disturbed\": "
-               "%d},\n  \"rows\": [\n",
-               sum.met, sum.level, sum.missed, sum.missed_disturbed);
+               "%d, \"out_of_reach\": %d},\n  \"rows\": [\n",
+               sum.met, sum.level, sum.missed, sum.missed_disturbed, sum.out_of_reach);
   for (size_t i = 0; i < rows.size(); ++i) {
     write_row(f, rows[i]);
     std::fprintf(f, "%s\n", i + 1 < rows.size() ? "," : "");

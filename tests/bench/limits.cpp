@@ -78,6 +78,58 @@ void rmw2(float* a, float* b, size_t n) {
   }
 }
 
+#if defined(__x86_64__) && defined(__GLIBC__)
+[[gnu::target_clones("default", "avx2", "avx512f")]]
+#endif
+void sum_both(float* a, float* b, size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; ++i) {
+    const float sum = a[i] + b[i];
+    a[i] = sum;
+    b[i] = sum;
+  }
+}
+
+class LoopsAlone final : public Side {
+ public:
+  LoopsAlone(Data& data, const CpuPair& on) : data_(data), on_(on) {}
+  std::string name() const override { return "the loops alone"; }
+
+  void block(const Plan& plan, Samples& samples) override {
+    data_.expect(plan.iterations);
+    const std::vector<int> usable = usable_cpus();
+    const CpuPair cpus = on_.first == on_.second ? CpuPair{usable[0], usable[1]} : on_;
+    std::barrier<> meet(2);
+    Stopwatch watch(2, plan);
+    const auto half = [&](int which, int cpu) {
+      pin_this_thread(cpu);
+      const size_t middle = data_.count() / 2, first = which == 0 ? 0 : middle;
+      auto *const a = static_cast<float*>(data_.in(0)) + first, *const b =
+                                                                    static_cast<float*>(data_.in(1)) + first;
+      const size_t n = which == 0 ? middle : data_.count() - middle;
+      for (int batch = 0; batch <= plan.batches; ++batch) {
+        data_.reset(which);
+        meet.arrive_and_wait();
+        const double begin = now_us();
+        for (int i = 0; i < plan.iterations; ++i) sum_both(a, b, n);
+        watch.record(which, begin, now_us());
+        meet.arrive_and_wait();  // the other half is done
+        data_.check(which, plan.iterations);
+        meet.arrive_and_wait();
+      }
+    };
+    {
+      const std::jthread other([&] { half(1, cpus.second); });
+      const std::jthread one([&] { half(0, cpus.first); });
+    }
+    watch.collect(samples);
+  }
+
+ private:
+  Data& data_;
+  const CpuPair& on_;
+};
+
 class MemoryRmw2 final : public Side {
  public:
   explicit MemoryRmw2(int threads) : threads_(static_cast<size_t>(threads)) {
@@ -142,6 +194,9 @@ class WallTime final : public Side {
 std::unique_ptr<Side> wall_time(double us) { return std::make_unique<WallTime>(us); }
 std::unique_ptr<Side> cache_line_hop(const CpuPair& between) {
   return std::make_unique<CacheLineHop>(between);
+}
+std::unique_ptr<Side> loops_alone(Data& data, const CpuPair& on) {
+  return std::make_unique<LoopsAlone>(data, on);
 }
 std::unique_ptr<Side> memory_rmw2(int threads) { return std::make_unique<MemoryRmw2>(threads); }
 

@@ -141,6 +141,15 @@ void Runner::compare(const Row& row, RowResult& result) const {
       comparison.floor = judge(comparison.ratio, pairing.target->floor, more_is_better(pairing.unit));
       comparison.goal = judge(comparison.ratio, pairing.target->goal, more_is_better(pairing.unit));
     }
+    if (!row.limits.empty() && pairing.unit == Unit::kTimesAsFast) {
+      Samples most;
+      for (size_t round = 0; round < other.round_us.size(); ++round) {
+        double limit_us = 0;
+        for (const size_t side : row.limits) limit_us += result.sides[side].round_us[round];
+        most.push_back(other.round_us[round] / limit_us);
+      }
+      comparison.most = median(most);
+    }
     result.comparisons.push_back(std::move(comparison));
   }
 }

@@ -53,6 +53,7 @@ void print_comparison(const RowResult& row, const Comparison& c, bool first) {
     std::printf(" %5.4g %-6s %5.4g %s", c.target->floor, verdict_text(c.floor), c.target->goal,
                 verdict_text(c.goal));
   }
+  if (c.out_of_reach()) std::printf("  (the limit itself: %.3g)", c.most);
   std::printf("\n");
 }
 
@@ -65,6 +66,7 @@ Tally tally(const std::vector<RowResult>& rows) {
       sum.met += c.floor == Verdict::kMet;
       sum.level += c.floor == Verdict::kLevel;
       sum.missed += c.floor == Verdict::kMissed;
+      sum.out_of_reach += c.out_of_reach();
       sum.missed_disturbed += c.floor == Verdict::kMissed && row.others_cpu > kDisturbed;
       sum.goals += c.goal != Verdict::kNone;
       sum.goals_met += c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
@@ -106,9 +108,11 @@ void print_tail(const Tally& tally, const Settings& settings, const Runner& runn
     return;
   }
   std::printf(
-      "\nFloors: %d met, %d level, %d missed (%d of these while other programs ran). Goals: %d of %d met or "
-      "level.\n",
-      tally.met, tally.level, tally.missed, tally.missed_disturbed, tally.goals_met, tally.goals);
+      "\nFloors: %d met, %d level, %d missed (%d of these while other programs ran, %d above what the limit "
+      "of "
+      "their row is on this machine). Goals: %d of %d met or level.\n",
+      tally.met, tally.level, tally.missed, tally.missed_disturbed, tally.out_of_reach, tally.goals_met,
+      tally.goals);
 }
 
 }  // namespace bench

@@ -15,6 +15,7 @@ namespace bench {
 struct Tally {
   int met = 0, level = 0, missed = 0;  // floors
   int missed_disturbed = 0;            // of the missed, while other programs ran
+  int out_of_reach = 0;                // of the missed, above what the row's limit itself is
   int goals_met = 0, goals = 0;
 };
 Tally tally(const std::vector<RowResult>& rows);

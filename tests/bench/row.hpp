@@ -45,7 +45,8 @@ struct Runner::Row {
   std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use the data
   std::vector<std::string> names;
   std::vector<Pairing> pairings;
-  std::string skipped;  // why there are no sides
+  std::vector<size_t> limits;  // sides that together take the time below which nobody gets
+  std::string skipped;         // why there are no sides
 };
 
 }  // namespace bench

@@ -145,8 +145,15 @@ void Runner::add_all_reduce(Row& row) {
     openmp = some(targets::kOpenMp[targets::size_class(spec.bytes)]);
   row.compare(Unit::kTimesAsFast, {row.add(openmp_all_reduce(data))}, openmp);
 
-  if (hot && in_place && spec.bytes == 64 && spec.replicas == 2 && cpus_ >= 2) {
-    row.compare(Unit::kHops, {row.add(cache_line_hop(seen_))}, some(targets::kAllReduceHops));
+  if (judged_size && spec.replicas == 2 && cpus_ >= 2) {
+    const size_t hop = row.add(cache_line_hop(seen_));
+    row.limits.push_back(hop);
+    if (spec.bytes <= kKiB) {
+      row.compare(Unit::kHops, {hop}, spec.bytes == 64 ? some(targets::kAllReduceHops) : std::nullopt);
+    } else {
+      row.limits.push_back(row.add(loops_alone(data, seen_)));
+      row.compare(Unit::kOfLimit, {row.limits.back()}, std::nullopt);
+    }
   }
   if (hot && spec.bytes >= targets::kLargeBytes) {
     const size_t memory = row.add(memory_rmw2(std::min(spec.replicas, cpus_)));

@@ -78,6 +78,8 @@ struct Comparison {
   double ratio = 0, ratio_min = 0, ratio_max = 0;  // median, lowest, highest of the rounds' ratios
   MaybeTarget target;
   Verdict floor = Verdict::kNone, goal = Verdict::kNone;
+  double most = 0;  // the ratio of something as fast as the row's limit; 0: not known
+  bool out_of_reach() const { return floor == Verdict::kMissed && most != 0 && most < target->floor; }
 };
 
 struct RowResult {

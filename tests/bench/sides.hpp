@@ -89,6 +89,10 @@ std::unique_ptr<Side> openmp_empty_region(int threads);
 // A sample is the one-way time of a cache line between two CPUs.
 std::unique_ptr<Side> cache_line_hop(const CpuPair& between);
 
+// The sums of an all_reduce in place of 2 replicas, on two CPUs, one half each, again and again without ever
+// meeting: what moving the bytes takes.
+std::unique_ptr<Side> loops_alone(Data& data, const CpuPair& on);
+
 // A sample is one pass of a = b = (a + b) / 2 over two arrays, cut over `threads`: all-reduce's own traffic.
 std::unique_ptr<Side> memory_rmw2(int threads);
 // Bytes read and written in such a pass.
