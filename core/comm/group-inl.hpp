@@ -379,7 +379,7 @@ Status BasicGroup<Sync>::finish(int me) noexcept {
   members_[me].done.publish(meeting, policy_);
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == me) continue;
-    if (!soon(me, peer, members_[peer].done)) await_done(me, peer);
+    if (!soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
   }
   // Who gave up had seen the poison before it published `done`, with release: whoever saw that sees the
   // poison.

@@ -64,6 +64,7 @@ namespace dist {
 
 // Two cache lines: most CPUs fetch them in pairs.
 inline constexpr std::size_t kApart = 128;
+inline constexpr std::size_t kCacheLine = 64;
 
 // One member's side of a meeting, as peers see it.
 template <class Sync>
@@ -162,19 +163,23 @@ class BasicGroup final : public Gathering {
   }
 
   // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
-  // none. `published()`: what else the member has to do, before it waits.
-  template <class Published>
-  Status arrive(int me, int64_t timeout_ns, Published&& published) noexcept {
+  // none. `published()`: what else the member has to do, before it waits. `about_to_look(peer)`: what it does
+  // before each of its first looks for that peer, where every member has a CPU.
+  template <class Published, class Look>
+  Status arrive(int me, int64_t timeout_ns, Published&& published, Look&& about_to_look) noexcept {
     if (poisoned()) return turned_away();
     publish(me);
     published();
-    if (!policy_.crowded) return await_lines(me, timeout_ns);
+    if (!policy_.crowded) return await_lines(me, timeout_ns, about_to_look);
     if (!count_in()) return await_release(me, timeout_ns);
     DIST_TRY(check_lines(me));
     released_.publish(members_[me].meeting, policy_);
     return kOk;
   }
-
+  template <class Published>
+  Status arrive(int me, int64_t timeout_ns, Published&& published) noexcept {
+    return arrive(me, timeout_ns, published, [](int) {});
+  }
   Status arrive(int me, int64_t timeout_ns) noexcept {
     return arrive(me, timeout_ns, [] {});
   }
@@ -205,6 +210,20 @@ class BasicGroup final : public Gathering {
     const Luggage& luggage = luggage_[2 * peer + static_cast<int>(members_[me].meeting & 1)];
     Sync::reading(luggage);
     return luggage.bytes;
+  }
+
+  // Before each look for a peer: has the cache lines of its bytes brought beside that of its number. Where it
+  // has come they then arrive together instead of one after another; many would hinder each other. (Inline,
+  // as GCC drops calls of functions that only prefetch.)
+  [[gnu::always_inline]] void fetch_bytes(int me, int peer, std::size_t size) const noexcept {
+    constexpr std::size_t kMost = 512;
+    if (size > kMost) return;
+    const uint32_t parity = members_[me].meeting & 1;
+    if (size <= Line::kInlineBytes) {
+      return Sync::prefetch(reinterpret_cast<const std::byte*>(&members_[peer].lines[parity]) + kCacheLine);
+    }
+    const Luggage& luggage = luggage_[2 * peer + static_cast<int>(parity)];
+    for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(luggage.bytes + at);
   }
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
@@ -384,13 +403,14 @@ class BasicGroup final : public Gathering {
     line.meeting.publish(meeting, policy_);
   }
 
-  Status await_lines(int me, int64_t timeout_ns) noexcept {
+  template <class Look>
+  Status await_lines(int me, int64_t timeout_ns, Look&& about_to_look) noexcept {
     const uint32_t meeting = members_[me].meeting;
     const uint64_t signature = members_[me].lines[meeting & 1].signature;
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == me) continue;
       const Line& theirs = members_[peer].lines[meeting & 1];
-      if (!soon(me, peer, theirs.meeting)) DIST_TRY(await_line(me, peer, timeout_ns));
+      if (!soon(me, peer, theirs.meeting, about_to_look)) DIST_TRY(await_line(me, peer, timeout_ns));
       Sync::reading(theirs);
       if (theirs.signature != signature) return disagree(me);
     }
@@ -399,11 +419,13 @@ class BasicGroup final : public Gathering {
 
   // A first, short look that knows no clock: all that the steady path needs. Longer ones begin to yield, and
   // so does this one where the system has put both on one CPU: the peer comes the sooner.
-  bool soon(int me, int peer, const Word& word) const noexcept {
+  template <class Look>
+  bool soon(int me, int peer, const Word& word, Look&& about_to_look) const noexcept {
     const uint32_t meeting = members_[me].meeting;
     const int looks = policy_.crowded || !Sync::kSpins ? 1 : 64;
     for (int i = 0; i < looks; ++i) {
       // acquire: for the release in publish(), of a line or of `done`.
+      about_to_look(peer);
       if (word.value.load(std::memory_order_acquire) == meeting) return true;
       Sync::pause();
       if (i == kLooksBesideAPeer && same_cpu(me, peer)) return false;

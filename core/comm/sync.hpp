@@ -35,6 +35,7 @@ struct OsSync {
   // In a loop that ends when another thread has done something.
   static void yield() noexcept { yield_this_thread(); }
   static void pause() noexcept { spin_pause(); }
+  static void prefetch(const void* memory) noexcept { __builtin_prefetch(memory); }
 
   static int64_t now_ns() noexcept { return steady_now_ns(); }
   static int cpu() noexcept { return current_cpu(); }

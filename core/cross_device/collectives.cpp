@@ -38,7 +38,8 @@ Status reduce_at_once(const Caller& caller, const Call& call, Published&& publis
   Line& line = group.outgoing(caller.me);
   std::memcpy(group.outgoing_bytes(caller.me, call.bytes), in.data, call.bytes);
   line.extra = call.out[0].data;
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published));
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published,
+                        [&](int peer) { group.fetch_bytes(caller.me, peer, call.bytes); }));
 
   const std::byte* src[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());

@@ -126,6 +126,7 @@ struct ModelSync {
     explorer.machine().looked(explorer.running());
   }
   static void pause() {}
+  static void prefetch(const void*) {}
 
   // Time stands still, but for scenarios in which a fiber lets it pass.
   static int64_t now_ns() {
