@@ -23,7 +23,7 @@ class CheckedCalls {
     if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics) {
       return false;
     }
-    if (std::strcmp(known.tag, tag == nullptr ? "" : tag) != 0) return false;
+    if (tag == nullptr ? known.tag[0] != '\0' : std::strcmp(known.tag, tag) != 0) return false;
     bool in_place = false;
     if (call.n != 0) {
       const dist_tensor& in = call.in[0];

@@ -183,6 +183,10 @@ void Runner::add_run(Row& row) {
     if (spec.pace == Pace::kAsleep) target = targets::kRunFromSleep;
   }
   row.add(libdist_run(strategy(spec.replicas)));
+  if (target && spec.pace == Pace::kHot) {  // out to the other replica, and back
+    const size_t hop = row.add(cache_line_hop(seen_));
+    row.limits = {hop, hop};
+  }
   row.compare(Unit::kTimesAsFast, {row.add(openmp_empty_region(spec.replicas))}, target);
 }
 
