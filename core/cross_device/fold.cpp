@@ -3,10 +3,19 @@
 
 #include <algorithm>
 
+#include "core/base/os/cpus.hpp"
 #include "core/base/tensor.hpp"
 #include "core/kernel/fp_environment.hpp"
 
 namespace dist {
+namespace {
+
+std::size_t cache_bytes() noexcept {
+  static const std::size_t kBytes = last_level_cache_bytes();
+  return kBytes;
+}
+
+}  // namespace
 
 Status check_reduction(dist_reduce_op op) noexcept {
   if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
@@ -27,6 +36,7 @@ void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::siz
   sources_.insert(sources_.end(), sources.begin(), sources.end());
   num_blocks_ += (count + per_block - 1) / per_block;
   bytes_ += count * size * sources.size();
+  result_bytes_ += count * result_size;
 }
 
 Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out) {
@@ -54,7 +64,7 @@ Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, Va
   return kOk;
 }
 
-void FoldPlan::run_block(std::size_t block) const noexcept {
+void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
   const auto next = std::upper_bound(folds_.begin(), folds_.end(), block,
                                      [](std::size_t b, const Fold& fold) { return b < fold.first_block; });
   const Fold& fold = *(next - 1);
@@ -67,13 +77,15 @@ void FoldPlan::run_block(std::size_t block) const noexcept {
     sources[i] = sources_[fold.first_source + i] + first * fold.element_bytes;
   }
   std::byte* const to[] = {fold.to + first * fold.result_bytes};
-  fold.kernel({sources, to, fold.num_sources, 1, count, fold.divisor, false});
+  fold.kernel({sources, to, fold.num_sources, 1, count, fold.divisor, stream});
 }
 
 Status FoldPlan::run(Arena& arena) {
-  const auto blocks = [this](int64_t first, int64_t last) {
+  // Results that would not stay in the cache anyway go past it: their old contents are not read first.
+  const bool stream = result_bytes_ > cache_bytes() / 2;
+  const auto blocks = [this, stream](int64_t first, int64_t last) {
     const FpEnvironment environment;
-    for (int64_t block = first; block < last; ++block) run_block(static_cast<std::size_t>(block));
+    for (int64_t block = first; block < last; ++block) run_block(static_cast<std::size_t>(block), stream);
   };
   const auto count = static_cast<int64_t>(num_blocks_);
   if (bytes_ > kSerialBytes) return arena.parallel_for(0, count, 1, blocks);

@@ -56,14 +56,15 @@ class FoldPlan {
     std::byte* to;
   };
 
-  void run_block(std::size_t block) const noexcept;
+  void run_block(std::size_t block, bool stream) const noexcept;
 
   Memory& memory_;
   std::pmr::vector<Fold> folds_;
   std::pmr::vector<const std::byte*> sources_;
   std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps, and what keep() was given
   std::size_t num_blocks_ = 0;
-  std::size_t bytes_ = 0;  // of all sources
+  std::size_t bytes_ = 0;         // of all sources
+  std::size_t result_bytes_ = 0;  // of all results
 };
 
 }  // namespace dist

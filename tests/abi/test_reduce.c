@@ -237,6 +237,42 @@ static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
   free(wanted);
 }
 
+/* Results of 64 MB together are stored past most caches; one alone is not. */
+static void a_batch_larger_than_the_cache(void **state) {
+  enum { N = 400003, VALUES = 40 };
+  const int64_t shape[1] = {N};
+  uint32_t seed = 54321;
+  print_message("# seed %u\n", seed);
+  float *data[R];
+  dist_value *items[R];
+  for (int r = 0; r < R; r++) {
+    data[r] = malloc(N * sizeof(float));
+    assert_non_null(data[r]);
+    for (int i = 0; i < N; i++) {
+      seed = seed * 1664525u + 1013904223u;
+      data[r][i] = (float)(int32_t)seed * 1e-9f;
+    }
+    const dist_tensor tensor = {data[r], DIST_F32, 1, shape, NULL};
+    assert_int_equal(dist_value_wrap_tensor(*state, &tensor, NULL, NULL, &items[r]), DIST_OK);
+  }
+  dist_value *spread = spread_of(*state, items);
+  dist_value *values[VALUES], *results[VALUES], *alone = NULL;
+  for (int v = 0; v < VALUES; v++) values[v] = spread;
+  assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, spread, NULL, 0, &alone), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, VALUES, results), DIST_OK);
+  dist_tensor wanted, tensor;
+  assert_int_equal(dist_value_tensor(alone, &wanted), DIST_OK);
+  for (int v = 0; v < VALUES; v++) {
+    dist_value *const first = dist_value_item(results[v], 0);
+    assert_int_equal(dist_value_tensor(first != NULL ? first : results[v], &tensor), DIST_OK);
+    assert_memory_equal(tensor.data, wanted.data, N * sizeof(float));
+    dist_value_release(results[v]);
+  }
+  dist_value_release(alone);
+  dist_value_release(spread);
+  for (int r = 0; r < R; r++) free(data[r]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dtype_sums_and_averages),
@@ -248,6 +284,7 @@ int main(void) {
       cmocka_unit_test(nothing_sums_to_zero_and_averages_to_nan),
       cmocka_unit_test(tensors_with_gaps_reduce_as_they_read),
       cmocka_unit_test(large_tensors_give_the_bits_of_a_plain_loop),
+      cmocka_unit_test(a_batch_larger_than_the_cache),
   };
   return cmocka_run_group_tests_name("reduce", tests, make_strategy, end_strategy);
 }
