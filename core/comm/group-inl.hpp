@@ -47,7 +47,7 @@ template <class Sync>
 void BasicGroup<Sync>::free_all() noexcept {
   const auto n = static_cast<std::size_t>(size_);
   const auto free = [&]<class T>(T* array, std::size_t length) {
-    if (array != nullptr) memory_.free(array, length * sizeof(T), alignof(T));
+    memory_.free(array, length * sizeof(T), alignof(T));
   };
   free(members_, n);
   free(ids_, n);

@@ -3,6 +3,7 @@
 // that repeats another, but for where its tensors lie, nothing is checked or stated anew.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -67,7 +68,8 @@ class CheckedCalls {
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
   };
-  static constexpr std::size_t kEntries = 8;
+  static constexpr std::size_t kTensors = 8;  // entries for them
+  static constexpr std::size_t kBarrier = kTensors;
 
   // A barrier, or one dense tensor from every member that is reduced for all: what loops are made of, and
   // where the check weighs.
@@ -76,18 +78,19 @@ class CheckedCalls {
     return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
            call.out != nullptr && call.op != DIST_REDUCE_USER && call.salt == 0 &&
            call.in[0].strides == nullptr && call.out[0].strides == nullptr && call.in[0].ndim >= 0 &&
-           call.in[0].ndim <= Statement::kDims && call.in[0].shape != nullptr && call.out[0].shape != nullptr;
+           call.in[0].ndim <= Statement::kDims &&
+           (call.in[0].ndim == 0 || (call.in[0].shape != nullptr && call.out[0].shape != nullptr));
   }
 
   static std::size_t place(const Call& call) noexcept {
-    if (call.n == 0) return 0;
+    if (call.n == 0) return kBarrier;
     const dist_tensor& in = call.in[0];
     const auto last = in.ndim > 0 ? static_cast<uint64_t>(in.shape[in.ndim - 1]) : 0;
     const uint64_t kind = last << 8 ^ static_cast<uint64_t>(call.op) << 4 ^ static_cast<uint64_t>(in.dtype);
-    return kind * 0x9E3779B97F4A7C15u >> 61;
+    return kind * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kTensors));
   }
 
-  Entry entries_[kEntries];
+  Entry entries_[kTensors + 1];
 };
 
 }  // namespace dist

@@ -108,7 +108,8 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
   free_buffers(j, replicas);
 }
 
-/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 64 KiB, 1 MiB. */
+/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 1.5 KiB by the peers, 64 KiB, 1
+ * MiB. */
 static void every_op_and_dtype(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 7, 8};
@@ -360,6 +361,11 @@ static dist_status repeat(dist_replica *replica, void *user_data) {
   in.ndim = out.ndim = 2;
   WRONG(dist_all_reduce(replica, 7, &in, &out, 1, NULL), "op 7");
   GOOD(sum_of(replica, &in, &out, NULL)); /* a mistake has changed nothing */
+
+  dist_tensor scalar = {r->data[0], DIST_F32, 0, NULL, NULL};
+  for (int i = 0; i < 3; i++) GOOD(sum_of(replica, &scalar, &scalar, NULL));
+  scalar.ndim = 1;
+  WRONG(sum_of(replica, &scalar, &scalar, NULL), "shape is NULL");
 
   /* MEAN of integers has another dtype, and cannot be in place. */
   int64_t four = 4;
