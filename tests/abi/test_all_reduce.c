@@ -108,8 +108,8 @@ static void check_job(dist_strategy *strategy, int32_t threads, job *j, uint64_t
   free_buffers(j, replicas);
 }
 
-/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 1.5 KiB by the peers, 64 KiB, 1
- * MiB. */
+/* Elements around the sizes where the algorithm changes: a line's 96 bytes, 1.5 KiB by the peers, 64 KiB,
+ * 1 MiB. */
 static void every_op_and_dtype(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3, 4, 7, 8};
