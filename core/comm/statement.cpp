@@ -153,12 +153,12 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
   if (statement.returned != DIST_OK) {
     text.add("%s %d failed with %s: %s", word, member_id(evidence, member), status_name(statement.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
-    copy_text(error.hint, "mend what made that replica fail; its status is dist_run()'s");
+    hint_to_mend(error, evidence.part_of);
   } else {
     text.add("%s %d returned early", word, member_id(evidence, member));
-    copy_text(
-        error.hint,
-        "every replica must make the same collectives: one without input takes part with an empty batch");
+    Text(error.hint)
+        .add("every %s must make the same collectives: one without input takes part with an empty batch",
+             word);
   }
   Text(error.received).add("returned %s", status_name(statement.returned));
 }
@@ -192,7 +192,7 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
            member_id(evidence, static_cast<std::size_t>(error.replica)), differing > 1 ? " (and others)" : "",
            error.received, error.expected);
-  copy_text(error.hint, "make every replica call the same collectives in the same order, with equal tensors");
+  Text(error.hint).add("make every %s call the same collectives in the same order, with equal tensors", word);
 }
 
 void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
@@ -210,7 +210,9 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
     text.add(" did not arrive");
   }
   copy_text(error.received, "did not arrive");
-  copy_text(error.hint, "look at what that replica does before this call, or give a longer timeout_ns");
+  Text(error.hint)
+      .add("look at what that %s does before this call, or give a longer timeout_ns",
+           member_word(evidence.part_of));
 }
 
 // What most of those that did arrive came for; where all have left, that.
@@ -226,6 +228,12 @@ const Statement* meeting_of(const Evidence& evidence) noexcept {
 }
 
 }  // namespace
+
+void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept {
+  Text(error.hint)
+      .add("mend what made that %s fail; its status is %s()'s", member_word(part_of),
+           part_of < 0 ? "dist_run" : "dist_run_on_devices");
+}
 
 const char* collective_name(Collective collective) noexcept {
   return collective_name(static_cast<int32_t>(collective));

@@ -97,6 +97,9 @@ inline void blame(ErrorRecord& error, int32_t id, int32_t part_of) noexcept {
   error.device = part_of < 0 ? -1 : id;
 }
 
+// What to try where a member failed.
+void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept;
+
 // Whether the culprit can be named before the missing members have come: someone left, or more than half of
 // all agree.
 bool decidable(const Evidence& evidence) noexcept;

@@ -112,7 +112,6 @@ bool WaitGraph::find_cycle(int32_t start) noexcept {
 ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
-  copy_text(report.hint, "make the collectives that replicas share in the same order on all of them");
   int used = 0;
   // Told in the direction of the waiting, which is against `from`.
   int32_t order[DIST_MAX_REPLICAS];
@@ -131,6 +130,8 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     const char* const word = member_word(here.where->part_of());
     if (i == 0) {
       used = std::snprintf(report.message, sizeof report.message, "%ss wait for each other: ", word);
+      std::snprintf(report.hint, sizeof report.hint,
+                    "make the collectives that %ss share in the same order on all of them", word);
       blame(report, last, here.where->part_of());
       report.collective = static_cast<int32_t>(statement.collective);
       report.sequence = sequence;

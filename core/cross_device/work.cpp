@@ -101,7 +101,7 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
       copy_text(report.received, status_name(returned.code()));
       std::snprintf(report.message, sizeof report.message, "%s %d failed with %s: %.900s",
                     member_word(part_of), id, status_name(returned.code()), failure.message);
-      copy_text(report.hint, "mend what made that replica fail; its status is dist_run()'s");
+      hint_to_mend(report, part_of);
       work.group().condemn(report);
     }
     const Status ended = wait(work, 0);

@@ -33,8 +33,8 @@ class ReplicaPool::Turn {
     // Not concluded: the thread is being ended under its function.
     if (!concluded_) {
       seat_.thread_ended = true;
-      conclude(
-          failed_precondition("replica %d's thread ended inside its run (pthread_exit)", seat_.replica.id()));
+      conclude(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
+                                   member_word(pool_.options_.part_of), seat_.replica.id()));
     }
   }
   void conclude(Status status) noexcept {
@@ -222,7 +222,7 @@ void ReplicaPool::tell_teams(const Seat& failed) noexcept {
     why.replica = failed.replica.id();
     std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", failed.replica.id(),
                   status_name(failed.result), failed.error.message);
-    copy_text(why.hint, "mend what made that replica fail; its status is dist_run()'s");
+    hint_to_mend(why, -1);
   }
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (i != failed.replica.id()) devices_of(i)->condemn(why);
@@ -380,8 +380,8 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
   std::snprintf(late.message, sizeof late.message,
-                "the run's deadline of %.3f s is over; still inside their functions: replicas %s",
-                static_cast<double>(timeout_ns) * 1e-9, inside);
+                "the run's deadline of %.3f s is over; still inside their functions: %ss %s",
+                static_cast<double>(timeout_ns) * 1e-9, member_word(options_.part_of), inside);
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
   // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
   // report. One that has only just come does not sleep yet.
@@ -444,7 +444,8 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
       char inside[256];
       list_inside(inside, sizeof inside);
       return failed_precondition(
-          "an earlier run is past its deadline, and replicas %s are still inside their functions", inside);
+          "an earlier run is past its deadline, and %ss %s are still inside their functions",
+          member_word(options_.part_of), inside);
     }
     overdue_ = false;
   }
