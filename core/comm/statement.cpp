@@ -117,6 +117,13 @@ class MemberLines {
   const Evidence& evidence_;
 };
 
+void add_shape(Text& text, const Statement& statement) noexcept {
+  for (int i = 0; i < statement.ndim && i < Statement::kDims; ++i) {
+    text.add(i == 0 ? "[%lld" : ", %lld", static_cast<long long>(statement.shape[i]));
+  }
+  text.add(statement.ndim > Statement::kDims ? ", ...]" : statement.ndim == 0 ? "[]" : "]");
+}
+
 bool gathers(Collective collective) noexcept {
   return collective == Collective::kReduce || collective == Collective::kGather;
 }
@@ -163,6 +170,15 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
   Text(error.received).add("returned %s", status_name(statement.returned));
 }
 
+// What describe() leaves out of a statement.
+const char* not_described(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::kHaloExchange: return "other widths or edges";
+    case Collective::kReshard: return "other partitions";
+    default: return "other shapes or dtypes";
+  }
+}
+
 void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   const auto statements = evidence.statements;
   std::size_t followers = 0;
@@ -186,7 +202,7 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   }
   // What both print alike differs in what is not printed.
   if (std::strcmp(error.expected, error.received) == 0) {
-    Text(error.received).add("%s, but with other shapes or dtypes", error.expected);
+    Text(error.received).add("%s, but with %s", error.expected, not_described(expected.collective));
   }
   const char* const word = member_word(evidence.part_of);
   text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
@@ -283,11 +299,16 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   if (statement.root >= 0) text.add(gathers(statement.collective) ? " to %d" : " from %d", statement.root);
   if (statement.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(statement.tensors));
   if (statement.tensors > 0) {
-    text.add(" %s[", dtype_name(statement.dtype));
-    for (int i = 0; i < statement.ndim && i < Statement::kDims; ++i) {
-      text.add(i == 0 ? "%lld" : ", %lld", static_cast<long long>(statement.shape[i]));
-    }
-    text.add(statement.ndim > Statement::kDims ? ", ...]" : "]");
+    text.add(" %s", dtype_name(statement.dtype));
+    add_shape(text, statement);
+  }
+  if (statement.collective == Collective::kHaloExchange) {
+    text.add(" of %s in a grid of ", dtype_name(statement.dtype));
+    add_shape(text, statement);
+  }
+  if (statement.collective == Collective::kReshard) {
+    text.add(" of ");
+    add_shape(text, statement);
   }
   if (statement.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(statement.elements));
   if (statement.axis >= 0) text.add(" along axis %d", statement.axis);

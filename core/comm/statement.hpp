@@ -44,9 +44,9 @@ struct Statement {
   int32_t axis = -1;         // of the first tensor, from the front; -1: it is not cut or joined
   bool contributes = false;  // says how many contributions it brings
   bool weighted = false;
-  int32_t ndim = 0;                // of the first tensor
+  int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status
-  int64_t shape[kDims] = {};       // of the first tensor, its first dimensions
+  int64_t shape[kDims] = {};       // of that, its first dimensions; kHaloExchange: the grid's
   int64_t tensors = 0;
   int64_t elements = 0;            // of all tensors
   const void* function = nullptr;  // kMergeCall; the host's operator

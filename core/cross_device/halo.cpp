@@ -35,15 +35,17 @@ class Grid {
   }
   int64_t whole(std::size_t dimension) const noexcept { return begin_at(dimension, halo_.parts[dimension]); }
 
-  // Whether tiles in line are of one size; `out_rank`: of a member whose is not.
-  bool fits(int* out_rank) const noexcept {
+  // Who differs, if tiles in line are not of one size.
+  Dissent dissent() const noexcept {
     for (int p = 0; p < size_; ++p) {
-      *out_rank = p;
       for (std::size_t i = 0; i < halo_.parts.size(); ++i) {
-        if (tiles_[p]->shape[i] != size_at(i, index(p, i))) return false;
+        if (tiles_[p]->shape[i] == size_at(i, index(p, i))) continue;
+        return dissent_of(
+            size_, [&](int r) { return index(r, i) == index(p, i); },
+            [&](int a, int b) { return tiles_[a]->shape[i] == tiles_[b]->shape[i]; });
       }
     }
-    return true;
+    return {};
   }
 
  private:
@@ -199,41 +201,40 @@ bool same_sizes(const Caller& caller, const Grid& grid, const Halo& halo, const 
                 ErrorRecord* why) noexcept {
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
     const Reach reach = reach_of(grid, halo, caller.me, i);
-    if (out.shape[i] == std::max<int64_t>(0, reach.end - reach.begin)) continue;
-    why->code = DIST_INVALID_ARGUMENT;
+    const auto wanted = static_cast<long long>(std::max<int64_t>(0, reach.end - reach.begin));
+    const auto given = static_cast<long long>(out.shape[i]);
+    if (given == wanted) continue;
     why->replica = caller.me;
     std::snprintf(why->message, sizeof why->message,
                   "out of %s has %lld elements in dimension %zu; its tile and halo have %lld",
-                  MemberName(caller.group, caller.me).text, static_cast<long long>(out.shape[i]), i,
-                  static_cast<long long>(reach.end - reach.begin));
+                  MemberName(caller.group, caller.me).text, given, i, wanted);
+    std::snprintf(why->expected, sizeof why->expected, "%lld elements in dimension %zu", wanted, i);
+    std::snprintf(why->received, sizeof why->received, "%lld elements in dimension %zu", given, i);
+    copy_text(why->hint,
+              "out has the tile's size and both widths; with DIST_EDGE_NONE it ends where the whole does");
     return false;
   }
   return true;
 }
 
-bool check_members(const Caller& caller, const Grid& grid, const Halo& halo, const dist_tensor* const* in,
+bool check_members(const Caller& caller, const Grid& grid, const Halo& halo, const Brought& brought,
                    const dist_tensor& out, ErrorRecord* why) noexcept {
-  why->code = DIST_INVALID_ARGUMENT;
-  int rank = 0;
-  if (!grid.fits(&rank)) {
-    why->replica = rank;
-    char tile[160];
-    describe(*in[rank], tile, sizeof tile);
+  if (const Dissent dissent = grid.dissent(); dissent.received >= 0) {
+    why->replica = dissent.received;
+    describe(*brought.in[dissent.expected], why->expected, sizeof why->expected);
+    describe(*brought.in[dissent.received], why->received, sizeof why->received);
     std::snprintf(why->message, sizeof why->message, "the tile of %s, %s, does not fit those in line with it",
-                  MemberName(caller.group, rank).text, tile);
+                  MemberName(caller.group, dissent.received).text, why->received);
+    copy_text(why->hint, "tiles with the same place in a dimension have equal sizes there");
     return false;
   }
-  if (!same_sizes(caller, grid, halo, out, why)) return false;
-  if (!overlaps_some(caller.group, out, in, &rank)) return true;
-  why->replica = caller.me;
-  std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
-                MemberName(caller.group, caller.me).text, MemberName(caller.group, rank).text);
-  return false;
+  return same_sizes(caller, grid, halo, out, why) && lies_apart(caller, out, brought, why);
 }
 
 void state(const Halo& halo, const dist_tensor& in, Statement& statement) noexcept {
   statement.collective = Collective::kHaloExchange;
   statement.dtype = in.dtype;
+  state_shape(halo.parts, statement);
   uint64_t signature = mix(1, static_cast<uint64_t>(in.dtype));
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
     signature = mix(signature, static_cast<uint64_t>(halo.parts[i]));
@@ -257,10 +258,10 @@ Status check_and_meet(const Caller& caller, const dist_tensor& in, const Halo& h
   }
   return meet_on_tiles(
       caller, {&in, &out, out_size.bytes}, [&](Statement& statement) { state(halo, in, statement); },
-      [&](const dist_tensor* const* tiles, ErrorRecord* why) {
-        const Grid grid(halo, tiles, caller.group.size());
-        if (!check_members(caller, grid, halo, tiles, out, why)) return false;
-        Filler(caller, grid, halo, tiles, out).fill();
+      [&](const Brought& brought, ErrorRecord* why) {
+        const Grid grid(halo, brought.in, caller.group.size());
+        if (!check_members(caller, grid, halo, brought, out, why)) return false;
+        Filler(caller, grid, halo, brought.in, out).fill();
         return true;
       });
 }

@@ -98,29 +98,46 @@ uint64_t mix_partition(uint64_t signature, const Partition& partition) noexcept 
 }
 
 // The dtype of a member that has nothing at all is not known: its peers' lines need not agree with it, so it
-// is looked at when all have come.
-bool same_dtypes(const dist_tensor* const* in, int size, const dist_tensor* out, int* out_rank) noexcept {
-  for (int p = 0; p < size && out != nullptr; ++p) {
-    *out_rank = p;
-    if (in[p] != nullptr && in[p]->dtype != out->dtype) return false;
-  }
-  return true;
+// is looked at when all have come. -1: not known.
+int dtype_of(const Brought& brought, int rank) noexcept {
+  const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
+  return shard == nullptr ? -1 : shard->dtype;
 }
 
-bool check_members(const Caller& caller, const dist_tensor* const* in, const dist_tensor* out,
-                   ErrorRecord* why) noexcept {
-  int rank = 0;
-  why->code = DIST_INVALID_ARGUMENT;
-  why->replica = caller.me;
-  if (!same_dtypes(in, caller.group.size(), out, &rank)) {
-    std::snprintf(why->message, sizeof why->message, "out of %s is %s, in of %s %s",
-                  MemberName(caller.group, caller.me).text, dtype_name(out->dtype),
-                  MemberName(caller.group, rank).text, dtype_name(in[rank]->dtype));
+bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) noexcept {
+  int one = -1;
+  bool alike = true;
+  for (int p = 0; p < group.size(); ++p) {
+    const int dtype = dtype_of(brought, p);
+    if (one < 0) one = dtype;
+    alike = alike && (dtype < 0 || dtype == one);
+    const dist_tensor* const out = brought.out[p];
+    if (out == nullptr || out->dtype == dtype) continue;
+    why->replica = p;
+    copy_text(why->expected, dtype_name(dtype));
+    copy_text(why->received, dtype_name(out->dtype));
+    std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", MemberName(group, p).text,
+                  why->received, why->expected);
     return false;
   }
-  if (out == nullptr || !overlaps_some(caller.group, *out, in, &rank)) return true;
-  std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
-                MemberName(caller.group, caller.me).text, MemberName(caller.group, rank).text);
+  if (alike) return true;
+  const Dissent dissent = dissent_of(
+      group.size(), [&](int p) { return dtype_of(brought, p) >= 0; },
+      [&](int a, int b) { return dtype_of(brought, a) == dtype_of(brought, b); });
+  why->replica = dissent.received;
+  copy_text(why->expected, dtype_name(dtype_of(brought, dissent.expected)));
+  copy_text(why->received, dtype_name(dtype_of(brought, dissent.received)));
+  std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, that of %s %s",
+                MemberName(group, dissent.received).text, why->received,
+                MemberName(group, dissent.expected).text, why->expected);
+  return false;
+}
+
+bool check_members(const Caller& caller, const Brought& brought, const dist_tensor* out,
+                   ErrorRecord* why) noexcept {
+  if (same_dtypes(caller.group, brought, why))
+    return out == nullptr || lies_apart(caller, *out, brought, why);
+  copy_text(why->hint, "all shards of a tensor are of one dtype");
   return false;
 }
 
@@ -138,11 +155,12 @@ Status check_and_meet(const Caller& caller, const Partition& from, const Partiti
       caller, {in, out, bytes},
       [&](Statement& statement) {
         statement.collective = Collective::kReshard;
+        state_shape(from.shape, statement);
         statement.signature = mix_partition(mix_partition(2, from), to);
       },
-      [&](const dist_tensor* const* shards, ErrorRecord* why) {
-        if (!check_members(caller, shards, out, why)) return false;
-        if (bytes != 0) collect(caller, from, to, shards, *out);
+      [&](const Brought& brought, ErrorRecord* why) {
+        if (!check_members(caller, brought, out, why)) return false;
+        if (bytes != 0) collect(caller, from, to, brought.in, *out);
         return true;
       });
 }

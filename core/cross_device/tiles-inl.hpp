@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 #include "core/base/tensor.hpp"
 #include "core/cross_device/call.hpp"
@@ -86,6 +87,36 @@ struct MemberName {
   char text[32];
 };
 
+// What a statement says of the whole, or of the grid that it is cut into.
+inline void state_shape(std::span<const int64_t> shape, Statement& statement) noexcept {
+  statement.ndim = static_cast<int32_t>(shape.size());
+  for (std::size_t i = 0; i < shape.size() && i < Statement::kDims; ++i) statement.shape[i] = shape[i];
+}
+
+// Who of the members has(r) is unlike the others, by the rule of all reports: `expected` is like most of
+// them, ties going to the lowest; `received` is the lowest that is not like that one. -1: they are all alike.
+struct Dissent {
+  int expected = -1;
+  int received = -1;
+};
+template <class Has, class Alike>
+Dissent dissent_of(int size, Has&& has, Alike&& alike) noexcept {
+  Dissent found;
+  int most = 0;
+  for (int r = 0; r < size; ++r) {
+    if (!has(r)) continue;
+    int followers = 0;
+    for (int p = 0; p < size; ++p) followers += has(p) && alike(r, p);
+    if (followers <= most) continue;
+    most = followers;
+    found.expected = r;
+  }
+  for (int p = 0; p < size && found.received < 0; ++p) {
+    if (has(p) && !alike(found.expected, p)) found.received = p;
+  }
+  return found.received < 0 ? Dissent{} : found;
+}
+
 // What a member brings to the meeting. NULL: nothing.
 struct Bringing {
   const dist_tensor* in;
@@ -93,8 +124,14 @@ struct Bringing {
   std::size_t bytes;  // of `out`
 };
 
-// Meets with the sealed statement that `draft` makes, and does work(in), in[p] being rank p's tensor. The
-// work returns false with `why` written where the members must not go on.
+// What all have brought, by rank.
+struct Brought {
+  const dist_tensor* in[DIST_MAX_REPLICAS];
+  const dist_tensor* out[DIST_MAX_REPLICAS];
+};
+
+// Meets with the sealed statement that `draft` makes, and does work(brought, why). The work returns false
+// with `why` written where the members must not go on; what all can see, all find alike.
 template <class Draft, class Work>
 Status meet_on_tiles(const Caller& caller, const Bringing& bringing, Draft&& draft, Work&& work) noexcept {
   Group& group = caller.group;
@@ -111,10 +148,14 @@ Status meet_on_tiles(const Caller& caller, const Bringing& bringing, Draft&& dra
   DIST_TRY(group.arrive(me, caller.timeout_ns, published));
   if (caller.recorder != nullptr) caller.recorder->arrived();
   if (group.enter(me)) {
-    const dist_tensor* in[DIST_MAX_REPLICAS];
-    for (int p = 0; p < group.size(); ++p) in[p] = group.line(me, p).offer.in;
+    Brought brought;
+    for (int p = 0; p < group.size(); ++p) {
+      brought.in[p] = group.line(me, p).offer.in;
+      brought.out[p] = group.line(me, p).offer.out;
+    }
     ErrorRecord why;
-    if (!work(in, &why)) {
+    why.code = DIST_INVALID_ARGUMENT;
+    if (!work(brought, &why)) {
       Call call;
       call.collective = statement.collective;
       return group.refuse(me, refusal(group, call, caller.tag, group.sequence(me), why));
@@ -123,18 +164,22 @@ Status meet_on_tiles(const Caller& caller, const Bringing& bringing, Draft&& dra
   return group.finish(me);
 }
 
-// Whether `out` lies in the memory of some member's tensor, which peers may still be reading.
-inline bool overlaps_some(const Group& group, const dist_tensor& out, const dist_tensor* const* in,
-                          int* out_rank) noexcept {
+// False: `out` lies in the memory of some member's tensor, which peers may still be reading.
+inline bool lies_apart(const Caller& caller, const dist_tensor& out, const Brought& brought,
+                       ErrorRecord* why) noexcept {
   const MemoryRange own(out);
-  for (int p = 0; p < group.size(); ++p) {
-    if (in[p] == nullptr) continue;
-    const MemoryRange theirs(*in[p]);
+  for (int p = 0; p < caller.group.size(); ++p) {
+    if (brought.in[p] == nullptr) continue;
+    const MemoryRange theirs(*brought.in[p]);
     if (own.bytes == 0 || theirs.bytes == 0) continue;
-    *out_rank = p;
-    if (overlap(own.first, own.bytes, theirs.first, theirs.bytes)) return true;
+    if (!overlap(own.first, own.bytes, theirs.first, theirs.bytes)) continue;
+    why->replica = caller.me;
+    copy_text(why->hint, "give each of them its own buffers");
+    std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
+                  MemberName(caller.group, caller.me).text, MemberName(caller.group, p).text);
+    return false;
   }
-  return false;
+  return true;
 }
 
 }  // namespace dist

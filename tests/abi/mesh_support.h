@@ -94,6 +94,18 @@ static inline dist_value *list_of(dist_strategy *strategy, dist_value **items, s
   return list;
 }
 
+/* The latest error's report blames this logical device of replica 0 for what it asked for. */
+static inline void assert_blames(int32_t device, const char *expected, const char *received) {
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  assert_ok(dist_last_error_info(&info));
+  assert_int_equal(info.code, DIST_INVALID_ARGUMENT);
+  assert_int_equal(info.replica, 0);
+  assert_int_equal(info.logical_device, device);
+  assert_string_equal(info.expected, expected);
+  assert_string_equal(info.received, received);
+  assert_true(info.hint[0] != '\0');
+}
+
 /* Inside a replica's function asserts are not allowed: these return from it instead. */
 #define TRY(call)                                 \
   do {                                            \

@@ -175,6 +175,35 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* One tile has another width than the two in line with it: its member is named, whichever it is. */
+static dist_status differ_in_width(dist_replica *device, dist_value *args, dist_value *kwargs,
+                                   dist_value **out_result, void *user_data) {
+  (void)args, (void)kwargs, (void)out_result;
+  static const int64_t parts[] = {3, 2};
+  const int32_t me = dist_replica_id(device), odd = *(const int32_t *)user_data;
+  int64_t in[3] = {0}, out[3];
+  const int64_t shape[] = {1, me == odd ? 3 : 2};
+  const dist_tensor tile = {in, DIST_I64, 2, shape, NULL};
+  dist_tensor result = {out, DIST_I64, 2, shape, NULL};
+  dist_halo halo = DIST_HALO_INIT;
+  halo.ndim = 2;
+  halo.parts = parts;
+  return dist_halo_exchange(device, &tile, &halo, &result, NULL);
+}
+static dist_status run_differing(dist_replica *replica, void *user_data) {
+  return dist_run_on_devices(replica, differ_in_width, user_data, NULL, NULL, NULL, NULL);
+}
+
+static void who_differs_in_its_line_is_named(void **state) {
+  (void)state;
+  dist_strategy *strategy = mesh_of(1, 6);
+  for (int32_t odd = 0; odd < 6; odd++) {
+    assert_fails(dist_run(strategy, run_differing, &odd), DIST_INVALID_ARGUMENT, "does not fit");
+    assert_blames(odd, "i64[1, 2]", "i64[1, 3]");
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* One that does not come is reported, as in every collective. */
 static dist_status leave_early(dist_replica *device, dist_value *args, dist_value *kwargs,
                                dist_value **out_result, void *user_data) {
@@ -198,6 +227,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_edge_on_every_grid),
       cmocka_unit_test(what_does_not_fit_is_refused_on_all),
+      cmocka_unit_test(who_differs_in_its_line_is_named),
       cmocka_unit_test(a_missing_device_ends_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

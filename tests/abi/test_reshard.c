@@ -166,11 +166,52 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* One has shards of another dtype: it is named, whichever it is, also where most have nothing beforehand. */
+typedef struct odd_dtype {
+  int32_t device, from; /* who; a DIST_PARTITION_... */
+} odd_dtype;
+
+static dist_status move_another_dtype(dist_replica *device, dist_value *args, dist_value *kwargs,
+                                      dist_value **out_result, void *user_data) {
+  (void)args, (void)kwargs, (void)out_result;
+  static const int64_t whole[] = {DEVICES}, parts[] = {DEVICES};
+  const odd_dtype *odd = user_data;
+  const int32_t me = dist_replica_id(device);
+  dist_partition from = DIST_PARTITION_INIT;
+  from.shape = whole, from.ndim = 1, from.dimensions = parts, from.num_dimensions = 1;
+  from.num_logical_devices = DEVICES;
+  dist_partition to = from;
+  from.kind = odd->from, to.kind = DIST_PARTITION_REPLICATE;
+  int64_t in[DEVICES] = {0}, out[DEVICES], begin = 0, size = 0;
+  TRY(dist_partition_shard(&from, me, NULL, &begin, &size, NULL));
+  const dist_dtype dtype = me == odd->device ? DIST_F64 : DIST_I64;
+  const dist_tensor given = vector_of(in, dtype, &size);
+  dist_tensor result = vector_of(out, dtype, whole);
+  const int has_in = odd->from == DIST_PARTITION_SPLIT || me == 0;
+  return dist_reshard(device, &from, &to, has_in ? &given : NULL, &result, NULL);
+}
+static dist_status run_another_dtype(dist_replica *replica, void *user_data) {
+  return dist_run_on_devices(replica, move_another_dtype, user_data, NULL, NULL, NULL, NULL);
+}
+
+static void who_has_another_dtype_is_named(void **state) {
+  (void)state;
+  dist_strategy *strategy = mesh_of(1, DEVICES);
+  odd_dtype odd;
+  for (odd.from = DIST_PARTITION_SPLIT; odd.from <= DIST_PARTITION_ASSIGN; odd.from++)
+    for (odd.device = 0; odd.device < DEVICES; odd.device++) {
+      assert_fails(dist_run(strategy, run_another_dtype, &odd), DIST_INVALID_ARGUMENT, "the shard of");
+      assert_blames(odd.device, "i64", "f64");
+    }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(from_every_partition_to_every_other),
       cmocka_unit_test(bytes_of_nonsense_are_refused),
       cmocka_unit_test(what_does_not_fit_is_refused_on_all),
+      cmocka_unit_test(who_has_another_dtype_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
