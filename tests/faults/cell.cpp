@@ -61,8 +61,9 @@ bool Cell::timed() const {
 std::string Cell::text() const {
   static const char* const sizes[] = {"small", "list", "large"};
   return std::string(fault_name(fault)) + ": " + collective_name(collective) + ", " + form_name(form) +
-         ", replica " + std::to_string(guilty) + " of " + std::to_string(replicas) + ", threads " +
-         threads_name(threads) + ", " + sizes[static_cast<int>(size)] +
+         (devices() ? ", device " : ", replica ") + std::to_string(guilty) + " of " +
+         std::to_string(members) + (devices() ? " of replica " + std::to_string(part_of) : "") +
+         ", threads " + threads_name(threads) + ", " + sizes[static_cast<int>(size)] +
          (order == Order::kRace ? ", race" : ", peers first") + (grouped ? ", in a group" : "");
 }
 
@@ -100,8 +101,14 @@ const char* collective_name(int32_t collective) {
     case DIST_COLLECTIVE_PERMUTE: return "permute";
     case DIST_COLLECTIVE_BARRIER: return "barrier";
     case DIST_COLLECTIVE_MERGE_CALL: return "merge_call";
+    case DIST_COLLECTIVE_HALO_EXCHANGE: return "halo_exchange";
+    case DIST_COLLECTIVE_RESHARD: return "reshard";
     default: return "?";
   }
+}
+
+bool among_devices(int32_t collective) {
+  return collective == DIST_COLLECTIVE_HALO_EXCHANGE || collective == DIST_COLLECTIVE_RESHARD;
 }
 
 namespace {
@@ -109,6 +116,10 @@ namespace {
 bool means_something(const Cell& cell) {
   if (cell.collective == DIST_COLLECTIVE_MERGE_CALL && (cell.form != Form::kBlocking || cell.grouped))
     return false;
+  if (among_devices(cell.collective) != cell.devices()) return false;
+  // They have one form, one tensor, and threads of the library's.
+  if (cell.devices() && (cell.form != Form::kBlocking || cell.size == Size::kList)) return false;
+  if (cell.devices() && cell.threads == DIST_THREADS_HOST) return false;
   if (!cell.tensors() && cell.size != Size::kSmall) return false;
   if (cell.form == Form::kPolled && (cell.timed() || cell.cycle())) return false;
   switch (cell.fault) {
@@ -126,9 +137,9 @@ bool means_something(const Cell& cell) {
   }
 }
 
-std::vector<int> positions(int replicas) {
-  if (replicas == 2) return {0, 1};
-  return {0, replicas / 2, replicas - 1};
+std::vector<int> positions(int members) {
+  if (members == 2) return {0, 1};
+  return {0, members / 2, members - 1};
 }
 
 std::vector<Cell> all_of(Fault fault) {
@@ -136,18 +147,20 @@ std::vector<Cell> all_of(Fault fault) {
   Cell cell;
   cell.fault = fault;
   for (cell.threads = 0; cell.threads < 3; ++cell.threads)
-    for (const int replicas : kReplicas)
+    for (const int members : kMembers)
       for (const int32_t collective : kCollectives)
         for (int form = 0; form < kForms; ++form)
           for (int size = 0; size < kSizes; ++size)
             for (int variant = 0; variant < 4; ++variant)
-              for (const int guilty : positions(replicas)) {
-                cell.replicas = replicas, cell.collective = collective, cell.guilty = guilty;
-                cell.form = static_cast<Form>(form), cell.size = static_cast<Size>(size);
-                cell.order = variant % 2 == 0 ? Order::kPeersFirst : Order::kRace;
-                cell.grouped = variant >= 2;
-                if (means_something(cell)) cells.push_back(cell);
-              }
+              for (const int guilty : positions(members))
+                for (int part_of = -1; part_of < kReplicasOfDevices; ++part_of) {
+                  cell.members = members, cell.collective = collective, cell.guilty = guilty;
+                  cell.form = static_cast<Form>(form), cell.size = static_cast<Size>(size);
+                  cell.order = variant % 2 == 0 ? Order::kPeersFirst : Order::kRace;
+                  cell.grouped = variant >= 2;
+                  cell.part_of = part_of;
+                  if (means_something(cell)) cells.push_back(cell);
+                }
   return cells;
 }
 
@@ -158,7 +171,7 @@ std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed) {
   std::mt19937_64 random(seed + static_cast<uint64_t>(fault));
   std::shuffle(cells.begin(), cells.end(), random);
   const auto key = [whole](const Cell& c) {
-    return whole ? std::tuple(c.collective, c.form, c.replicas, c.threads, c.guilty, c.order)
+    return whole ? std::tuple(c.collective, c.form, c.members, c.threads, c.guilty, c.order)
                  : std::tuple(c.collective, c.form, 0, 0, 0, Order::kRace);
   };
   // Of those that differ in drawn axes alone, one.
@@ -167,7 +180,7 @@ std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed) {
       std::unique(cells.begin(), cells.end(), [&](const Cell& a, const Cell& b) { return key(a) == key(b); }),
       cells.end());
   std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
-    return std::tuple(a.threads, a.replicas) < std::tuple(b.threads, b.replicas);
+    return std::tuple(a.threads, a.members, a.devices()) < std::tuple(b.threads, b.members, b.devices());
   });
   return cells;
 }

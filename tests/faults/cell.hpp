@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of the fault matrix: one replica does one thing wrong in one collective. What the axes are, which
-// combinations mean something, and in what order they are played.
+// Cells of the fault matrix: one member, a replica or a logical device of one, does one thing wrong in one
+// collective. What the axes are, which combinations mean something, and in what order they are played.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ enum class Fault : int {
   kWrongRoot,
   kOtherFunction,  // another merge function, or another operator of the host
   kStalled,
-  kCancelled,         // by a replica
+  kCancelled,         // by a member
   kCancelledOutside,  // by a thread that is none
   kWorkCancelled,     // dist_work_cancel()
-  kPastDeadline,      // the run's
+  kPastDeadline,      // the run's; of logical devices theirs
   kThreadGone,
   kOppositeGroups,
 };
@@ -54,24 +54,28 @@ enum class Order : int {
 };
 
 inline constexpr int32_t kCollectives[] = {
-    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
-    DIST_COLLECTIVE_ALL_GATHER, DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,
-    DIST_COLLECTIVE_SCATTER,    DIST_COLLECTIVE_ALL_TO_ALL, DIST_COLLECTIVE_SCAN,
-    DIST_COLLECTIVE_PERMUTE,    DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
-inline constexpr int kReplicas[] = {2, 3, 4, 8};
-inline constexpr int kMostReplicas = 8;
+    DIST_COLLECTIVE_ALL_REDUCE,    DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
+    DIST_COLLECTIVE_ALL_GATHER,    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,
+    DIST_COLLECTIVE_SCATTER,       DIST_COLLECTIVE_ALL_TO_ALL, DIST_COLLECTIVE_SCAN,
+    DIST_COLLECTIVE_PERMUTE,       DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
+inline constexpr int kMembers[] = {2, 3, 4, 8};
+inline constexpr int kMostMembers = 8;
+// Where members are logical devices: they are those of one replica, and another does all well beside it.
+inline constexpr int kReplicasOfDevices = 2;
 
 struct Cell {
   Fault fault = Fault::kEarlyReturn;
   int32_t collective = DIST_COLLECTIVE_ALL_REDUCE;
   Form form = Form::kBlocking;
-  int replicas = 2;
+  int members = 2;
   int guilty = 0;
   int32_t threads = DIST_THREADS_CALLER;
   Size size = Size::kSmall;
   Order order = Order::kPeersFirst;
-  bool grouped = false;  // in a group of all replicas, rather than among all
+  bool grouped = false;  // in a group of all members, rather than among all
+  int part_of = -1;      // the replica whose logical devices the members are; -1: they are replicas
 
+  bool devices() const { return part_of >= 0; }
   bool tensors() const;
   bool reduces() const;
   bool rooted() const;
@@ -83,6 +87,12 @@ struct Cell {
   bool cycle() const;
   // Its clock is moved by hand.
   bool timed() const;
+  // The guilty one is on the thread that called the members' run.
+  bool guilty_calls() const { return guilty == 0 && (devices() || threads == DIST_THREADS_CALLER); }
+  // The thread that calls dist_run() ends inside it.
+  bool ends_caller() const {
+    return fault == Fault::kThreadGone && threads == DIST_THREADS_CALLER && guilty == 0 && part_of <= 0;
+  }
   std::string text() const;
 };
 
@@ -90,9 +100,11 @@ const char* fault_name(Fault fault);
 const char* form_name(Form form);
 const char* threads_name(int32_t threads);
 const char* collective_name(int32_t collective);
+// Whether it is one that logical devices play.
+bool among_devices(int32_t collective);
 
-// The cells of one fault, those of one strategy (threads, replicas) in a row. `seed` draws the
-// size and whether in a group; unless `whole`, all but the collective and the form.
+// The cells of one fault, those of one strategy in a row. `seed` draws the size, whether in a group, and
+// whose logical devices; unless `whole`, all but the collective and the form.
 std::vector<Cell> cells_of(Fault fault, bool whole, uint64_t seed);
 
 }  // namespace faults

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "tests/faults/actor.hpp"
 #include "tests/faults/play.hpp"
 #include "tests/faults/runner.hpp"
 #include "tests/faults/verdict.hpp"
@@ -64,8 +65,8 @@ class Player {
   void play(const Cell& cell) {
     const std::string text = cell.text();
     progress().begin(text);
-    if (stage_ == nullptr || cell.threads != threads_ || cell.replicas != replicas_) enter_stage(cell);
-    form_ = cell.form;
+    if (stage_ == nullptr || !stage_->serves(cell)) enter_stage(cell);
+    latest_ = cell;
     ClassResult& result = results_[static_cast<std::size_t>(cell.form)];
     ++result.cells;
     const auto outcome = std::make_unique<Outcome>();
@@ -77,7 +78,7 @@ class Player {
       find(result, text + ": " + wrong);
     }
     const int64_t cause = outcome->cause_ns.load();
-    for (int r = 0; r < cell.replicas; ++r) {
+    for (int r = 0; r < cell.members; ++r) {
       const Side& side = outcome->sides[r];
       if (r != cell.guilty && side.returned_ns >= cause && cause != 0)
         result.latencies_ns.push_back(side.returned_ns - cause);
@@ -88,20 +89,19 @@ class Player {
   void enter_stage(const Cell& cell) {
     leave_stage();
     before_ = holdings();
-    stage_ = std::make_unique<Stage>(cell.threads, cell.replicas);
-    threads_ = cell.threads, replicas_ = cell.replicas;
+    stage_ = std::make_unique<Stage>(cell, read_clock);
   }
   void leave_stage() {
     if (stage_ == nullptr) return;
-    ClassResult& result = results_[static_cast<std::size_t>(form_)];
+    ClassResult& result = results_[static_cast<std::size_t>(latest_.form)];
     std::string left = stage_->end() ? "" : "a strategy does not end: " + std::string(dist_last_error());
     stage_ = nullptr;
     if (left.empty()) left = left_behind(before_);
     if (left.empty()) return;
     ++result.leftovers;
     find(result, "after cells of " + std::string(fault_name(result.fault)) + " with " +
-                     std::to_string(replicas_) + " replicas, threads " + threads_name(threads_) + ": " +
-                     left);
+                     std::to_string(latest_.members) + (latest_.devices() ? " devices" : " replicas") +
+                     ", threads " + threads_name(latest_.threads) + ": " + left);
   }
   static void find(ClassResult& result, std::string finding) {
     if (result.findings.size() < kMostFindings) result.findings.push_back(std::move(finding));
@@ -109,9 +109,7 @@ class Player {
 
   std::vector<ClassResult>& results_;
   std::unique_ptr<Stage> stage_;
-  int32_t threads_ = 0;
-  int replicas_ = 0;
-  Form form_ = Form::kBlocking;
+  Cell latest_;
   Holdings before_;
 };
 

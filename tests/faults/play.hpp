@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a cell: a run in which one replica does something wrong, and what each replica saw of it.
+// Plays a cell: a run in which one member does something wrong, and what each member saw of it.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/faults/cell.hpp"
+#include "tests/faults/stage.hpp"
 
 namespace faults {
 
@@ -15,6 +16,7 @@ namespace faults {
 struct Report {
   dist_status code = DIST_OK;
   int32_t replica = -1;
+  int32_t device = -1;
   int32_t collective = 0;
   int32_t group = 0;
   int64_t sequence = 0;
@@ -25,7 +27,7 @@ Report latest_report();
 // Nanoseconds of a clock that nobody moves by hand.
 int64_t now_ns();
 
-// Where one replica is. `kInside` is known where the clock is moved by hand: then waiting looks at it.
+// Where one member is. `kInside` is known where the clock is moved by hand: then waiting looks at it.
 enum Phase : int { kAway, kComing, kInside, kBack };
 
 struct alignas(128) Side {
@@ -35,35 +37,17 @@ struct alignas(128) Side {
   int64_t returned_ns = 0;
 };
 
-// Strategies of one (threads, replicas), which serve many cells; and what a cell needs beside them.
-class Stage {
- public:
-  Stage(int32_t threads, int replicas);
-  // False: a strategy could not be ended.
-  bool end();
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-
-  dist_strategy* strategy(bool timed) const { return timed ? timed_.strategy : plain_.strategy; }
-  const dist_group* group(bool timed, int which) const { return (timed ? timed_ : plain_).groups[which]; }
-
- private:
-  struct Set {
-    dist_strategy* strategy = nullptr;
-    dist_group* groups[2] = {};
-  };
-  Set make(int32_t threads, int replicas, bool timed);
-
-  Set plain_;
-  Set timed_;
-};
-
 struct Outcome {
-  Side sides[kMostReplicas];
+  Side sides[kMostMembers];
   std::atomic<int64_t> cause_ns{0};
-  dist_status run = DIST_OK;
+  dist_status run = DIST_OK;  // of all members
   Report run_report;
-  std::string trouble;  // what went wrong outside of the replicas' own calls
+  // Where members are logical devices: the run of replicas around theirs, and that of the other replica's.
+  dist_status around = DIST_OK;
+  Report around_report;
+  dist_status beside = DIST_OK;
+  Report beside_report;
+  std::string trouble;  // what went wrong outside of the members' own calls
 };
 
 void play(const Stage& stage, const Cell& cell, Outcome& out);

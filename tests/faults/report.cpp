@@ -95,7 +95,7 @@ bool report(const Options& options, const ReportOptions& to) {
   if (to.json.empty()) return well;
   const std::string head =
       "{\n  \"seed\": " + std::to_string(options.seed) +
-      ",\n  \"replicas\": [2, 3, 4, 8],\n  \"total\": {\"cells\": " + std::to_string(total.cells) +
+      ",\n  \"members\": [2, 3, 4, 8],\n  \"total\": {\"cells\": " + std::to_string(total.cells) +
       ", \"wrong\": " + std::to_string(total.wrong) + ", \"leftovers\": " + std::to_string(total.leftovers) +
       "},\n";
   return write_file(to.json, head + "  \"classes\": [\n" + classes + "\n  ]" + more + "\n}\n") && well;

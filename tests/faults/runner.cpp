@@ -83,8 +83,8 @@ void* enter_one(void* argument) {
 
 void Runner::enter_all() {
   const int n = dist_strategy_num_replicas(strategy_);
-  HostThread threads[kMostReplicas];
-  pthread_t handles[kMostReplicas];
+  HostThread threads[kMostMembers];
+  pthread_t handles[kMostMembers];
   for (int i = 0; i < n; ++i) {
     threads[i].strategy = strategy_, threads[i].id = i, threads[i].fn = fn_,
     threads[i].user_data = user_data_;
@@ -108,8 +108,8 @@ void Runner::enter_all() {
 Report latest_report() {
   dist_error_info info = DIST_ERROR_INFO_INIT;
   if (dist_last_error_info(&info) != DIST_OK) return {};
-  return {info.code,    info.replica, info.collective, info.group,    info.sequence,
-          info.message, info.tag,     info.expected,   info.received, info.hint};
+  return {info.code,    info.replica, info.logical_device, info.collective, info.group, info.sequence,
+          info.message, info.tag,     info.expected,       info.received,   info.hint};
 }
 
 // ---- Holdings ----

@@ -8,7 +8,7 @@ namespace {
 
 struct Expected {
   dist_status code = DIST_ABORTED;
-  int32_t replica = -1;
+  int member = -1;
   int32_t collective = 0;
   int64_t sequence = 2;  // "before" was the first
   std::string tag;
@@ -16,7 +16,7 @@ struct Expected {
 
 Expected expected_of(const Cell& cell) {
   Expected expected;
-  expected.replica = cell.guilty;
+  expected.member = cell.guilty;
   expected.collective = cell.collective;
   expected.tag = tag_of(cell, "step");
   switch (cell.fault) {
@@ -26,7 +26,7 @@ Expected expected_of(const Cell& cell) {
     case Fault::kCancelledOutside:
     case Fault::kWorkCancelled:
       expected.code = DIST_CANCELLED;
-      expected.replica = -1;
+      expected.member = -1;
       break;
     case Fault::kErrorUnderWay:
       expected.collective = DIST_COLLECTIVE_BARRIER;
@@ -37,8 +37,8 @@ Expected expected_of(const Cell& cell) {
   }
   if (cell.disagrees()) {
     expected.code = DIST_INVALID_ARGUMENT;
-    if (cell.replicas == 2) {
-      expected.replica = 1;
+    if (cell.members == 2) {
+      expected.member = 1;
       const bool elsewhere = cell.fault <= Fault::kSwappedOrder;
       if (cell.guilty == 0 && elsewhere) {
         expected.collective = DIST_COLLECTIVE_BARRIER;
@@ -49,9 +49,11 @@ Expected expected_of(const Cell& cell) {
   return expected;
 }
 
-// Whether the replica's own call reports the trouble: one that leaves makes none.
-bool reports(const Cell& cell, int replica) {
-  if (replica != cell.guilty) return true;
+std::string word_of(const Cell& cell) { return cell.devices() ? "logical device" : "replica"; }
+
+// Whether the member's own call reports the trouble: one that leaves makes none.
+bool reports(const Cell& cell, int member) {
+  if (member != cell.guilty) return true;
   switch (cell.fault) {
     case Fault::kEarlyReturn:
     case Fault::kErrorReturned:
@@ -74,6 +76,9 @@ class Findings {
   void has(const char* what, const std::string& text, const std::string& words) {
     if (text.find(words) == std::string::npos) add(std::string(what) + " lacks '" + words + "'");
   }
+  void lacks(const char* what, const std::string& text, const std::string& words) {
+    if (text.find(words) != std::string::npos) add(std::string(what) + " has '" + words + "'");
+  }
   void some(const char* what, const std::string& text) {
     if (text.empty()) add(std::string(what) + " is empty");
   }
@@ -91,13 +96,27 @@ class Findings {
   std::string text_;
 };
 
+// Who is named, and that nobody is called what it is not. -1: nobody.
+void check_culprit(const Cell& cell, int member, const Report& report, Findings& findings) {
+  const bool device = cell.devices() && member >= 0;
+  findings.equal<int64_t>("replica", report.replica, device ? cell.part_of : member);
+  findings.equal<int64_t>("device", report.device, device ? member : -1);
+}
+void check_words(const Cell& cell, const Report& report, Findings& findings) {
+  const char* const other = cell.devices() ? "replica" : "device";
+  findings.lacks("message", report.message, other);
+  findings.lacks("hint", report.hint, other);
+}
+
 void check_cycle(const Cell& cell, const Report& report, Findings& findings) {
   findings.has("message", report.message, "wait for each other");
-  findings.has("message", report.message, "replica " + std::to_string(cell.guilty));
+  findings.has("message", report.message, word_of(cell) + " " + std::to_string(cell.guilty));
   findings.has("message", report.message, tag_of(cell, "step"));
   findings.some("hint", report.hint);
   // Who closed the cycle is named, and where that one waits.
-  if (report.replica < 0 || report.replica >= cell.replicas) findings.some("replica", "");
+  const int32_t member = cell.devices() ? report.device : report.replica;
+  if (member < 0 || member >= cell.members) findings.some("culprit", "");
+  check_culprit(cell, member, report, findings);
   findings.has("tag", report.tag, " of " + std::string(collective_name(cell.collective)));
   findings.some("expected", report.expected);
   findings.equal("a collective", report.collective != DIST_COLLECTIVE_NONE, true);
@@ -109,8 +128,9 @@ void check_report(const Cell& cell, const Expected& expected, const Report& repo
   // What is being waited for when a run is cancelled at any moment nobody can say.
   const bool cancelled = expected.code == DIST_CANCELLED;
   if (cancelled && cell.order == Order::kRace) return;
+  check_words(cell, report, findings);
   if (cell.cycle()) return check_cycle(cell, report, findings);
-  findings.equal<int64_t>("replica", report.replica, expected.replica);
+  check_culprit(cell, expected.member, report, findings);
   findings.equal<int64_t>("collective", report.collective, expected.collective);
   findings.equal<int64_t>("sequence", report.sequence, expected.sequence);
   findings.equal("tag", report.tag, expected.tag);
@@ -125,29 +145,58 @@ void check_report(const Cell& cell, const Expected& expected, const Report& repo
 }
 
 std::string check_run(const Cell& cell, const Expected& expected, const Outcome& outcome) {
-  const bool caller_gone =
-      cell.fault == Fault::kThreadGone && cell.threads == DIST_THREADS_CALLER && cell.guilty == 0;
+  const bool caller_gone = cell.fault == Fault::kThreadGone && cell.guilty_calls();
   if (caller_gone) return "";
   Findings findings("the run", outcome.run_report);
+  check_words(cell, outcome.run_report, findings);
   switch (cell.fault) {
     case Fault::kErrorReturned:
     case Fault::kErrorUnderWay:
       findings.equal<int64_t>("status", outcome.run, DIST_NOT_FOUND);
-      findings.equal<int64_t>("replica", outcome.run_report.replica, cell.guilty);
+      check_culprit(cell, cell.guilty, outcome.run_report, findings);
       findings.equal<std::string>("message", outcome.run_report.message, "no row 7");
       break;
     case Fault::kThreadGone:
       findings.equal<int64_t>("status", outcome.run, DIST_FAILED_PRECONDITION);
-      findings.equal<int64_t>("replica", outcome.run_report.replica, cell.guilty);
+      check_culprit(cell, cell.guilty, outcome.run_report, findings);
       findings.has("message", outcome.run_report.message, "thread ended");
       break;
     default:
       findings.equal<int64_t>("status", outcome.run, expected.code);
-      if (cell.fault == Fault::kPastDeadline) break;
+      if (cell.fault == Fault::kPastDeadline) {
+        if (!cell.guilty_calls())
+          findings.has("message", outcome.run_report.message,
+                       "still inside their functions: " + word_of(cell) + "s");
+        break;
+      }
       if (!cell.cycle() && expected.code != DIST_CANCELLED)
-        findings.equal<int64_t>("replica", outcome.run_report.replica, expected.replica);
+        check_culprit(cell, expected.member, outcome.run_report, findings);
   }
   return findings.text();
+}
+
+// What is around logical devices: the other replica's did not notice, unless all were called off or that
+// one's thread is gone; the run of replicas fails with what its replica returned.
+std::string check_around(const Cell& cell, const Expected& expected, const Outcome& outcome) {
+  const bool gone = cell.fault == Fault::kThreadGone && cell.guilty_calls();
+  const bool cancelled = expected.code == DIST_CANCELLED;
+  Findings beside("the other replica", outcome.beside_report);
+  if (!gone || outcome.beside != DIST_ABORTED)
+    beside.equal<int64_t>("status", outcome.beside, cancelled ? DIST_CANCELLED : DIST_OK);
+  if (std::string text = beside.text(); !text.empty() || cell.ends_caller()) return text;
+  const Report& report = outcome.around_report;
+  Findings around("the run of replicas", report);
+  around.equal<int64_t>("status", outcome.around, gone ? DIST_FAILED_PRECONDITION : outcome.run);
+  if (gone) {
+    around.equal<int64_t>("replica", report.replica, cell.part_of);
+    around.equal<int64_t>("device", report.device, -1);
+    around.has("message", report.message, "thread ended");
+  } else if (!cancelled && cell.fault != Fault::kPastDeadline) {
+    around.equal("message", report.message, outcome.run_report.message);
+    around.equal<int64_t>("replica", report.replica, outcome.run_report.replica);
+    around.equal<int64_t>("device", report.device, outcome.run_report.device);
+  }
+  return around.text();
 }
 
 }  // namespace
@@ -156,17 +205,18 @@ std::string judge(const Cell& cell, const Outcome& outcome) {
   if (!outcome.trouble.empty()) return outcome.trouble;
   const Expected expected = expected_of(cell);
   const Report* first = nullptr;
-  for (int r = 0; r < cell.replicas; ++r) {
+  for (int r = 0; r < cell.members; ++r) {
     if (!reports(cell, r)) continue;
     const Side& side = outcome.sides[r];
-    Findings findings("replica " + std::to_string(r), side.report);
+    Findings findings(word_of(cell) + " " + std::to_string(r), side.report);
     findings.equal<int64_t>("status", side.status, expected.code);
     check_report(cell, expected, side.report, findings);
     if (first == nullptr) first = &side.report;
     findings.equal("message", side.report.message, first->message);
     if (std::string text = findings.text(); !text.empty()) return text;
   }
-  return check_run(cell, expected, outcome);
+  std::string text = check_run(cell, expected, outcome);
+  return text.empty() && cell.devices() ? check_around(cell, expected, outcome) : text;
 }
 
 }  // namespace faults

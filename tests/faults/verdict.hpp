@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every replica, and the run, must have been told of a cell.
+// What every member, and the run, must have been told of a cell.
 #pragma once
 
 #include <string>

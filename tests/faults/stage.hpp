@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategies that serve many cells, and what a cell needs beside them.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/faults/cell.hpp"
+
+namespace faults {
+
+// The strategies of cells that are alike in threads, in the number of members, and in what these are.
+class Stage {
+ public:
+  // `clock`: what is moved by hand.
+  Stage(const Cell& cell, dist_clock_fn clock);
+  // False: a strategy could not be ended.
+  bool end();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  bool serves(const Cell& cell) const {
+    return cell.threads == threads_ && cell.members == members_ && cell.devices() == devices_;
+  }
+  dist_strategy* strategy(bool timed) const { return timed ? timed_.strategy : plain_.strategy; }
+  // Two groups of all replicas. Logical devices have one, which they know themselves.
+  const dist_group* group(bool timed, int which) const { return (timed ? timed_ : plain_).groups[which]; }
+
+ private:
+  struct Set {
+    dist_strategy* strategy = nullptr;
+    dist_group* groups[2] = {};
+  };
+  Set make(dist_clock_fn clock) const;
+
+  const int32_t threads_;
+  const int members_;
+  const bool devices_;
+  const Set plain_;
+  const Set timed_;
+};
+
+// The axis along which all logical devices of a replica lie.
+inline constexpr char kAxis[] = "device";
+
+}  // namespace faults
