@@ -68,11 +68,11 @@ std::string Cell::text() const {
 }
 
 const char* fault_name(Fault fault) {
-  static const char* const names[] = {"early_return", "error_returned",    "error_under_way", "skipped",
-                                      "extra",        "swapped_order",     "wrong_dtype",     "wrong_count",
-                                      "wrong_op",     "wrong_root",        "other_function",  "stalled",
-                                      "cancelled",    "cancelled_outside", "work_cancelled",  "past_deadline",
-                                      "thread_gone",  "opposite_groups"};
+  static const char* const names[] = {
+      "early_return",   "error_returned", "error_under_way", "skipped",        "extra",
+      "swapped_order",  "wrong_dtype",    "wrong_count",     "wrong_op",       "wrong_root",
+      "other_split",    "other_function", "stalled",         "cancelled",      "cancelled_outside",
+      "work_cancelled", "past_deadline",  "thread_gone",     "opposite_groups"};
   static_assert(std::size(names) == kFaults);
   return names[static_cast<int>(fault)];
 }
@@ -127,6 +127,7 @@ bool means_something(const Cell& cell) {
     case Fault::kWrongCount: return cell.tensors();
     case Fault::kWrongOp: return cell.reduces();
     case Fault::kWrongRoot: return cell.rooted();
+    case Fault::kOtherSplit: return cell.devices();
     case Fault::kOtherFunction: return cell.reduces() || cell.collective == DIST_COLLECTIVE_MERGE_CALL;
     case Fault::kStalled: return cell.order == Order::kPeersFirst;
     case Fault::kWorkCancelled: return cell.form != Form::kBlocking && cell.order == Order::kPeersFirst;

@@ -22,6 +22,7 @@ enum class Fault : int {
   kWrongCount,
   kWrongOp,
   kWrongRoot,
+  kOtherSplit,     // the whole tensor is divided otherwise
   kOtherFunction,  // another merge function, or another operator of the host
   kStalled,
   kCancelled,         // by a member
@@ -57,7 +58,8 @@ inline constexpr int32_t kCollectives[] = {
     DIST_COLLECTIVE_ALL_REDUCE,    DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
     DIST_COLLECTIVE_ALL_GATHER,    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,
     DIST_COLLECTIVE_SCATTER,       DIST_COLLECTIVE_ALL_TO_ALL, DIST_COLLECTIVE_SCAN,
-    DIST_COLLECTIVE_PERMUTE,       DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL};
+    DIST_COLLECTIVE_PERMUTE,       DIST_COLLECTIVE_BARRIER,    DIST_COLLECTIVE_MERGE_CALL,
+    DIST_COLLECTIVE_HALO_EXCHANGE, DIST_COLLECTIVE_RESHARD};
 inline constexpr int kMembers[] = {2, 3, 4, 8};
 inline constexpr int kMostMembers = 8;
 // Where members are logical devices: they are those of one replica, and another does all well beside it.

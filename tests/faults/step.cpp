@@ -11,20 +11,13 @@ namespace {
 constexpr int64_t kColumns = 3;
 
 // Rows of the smallest tensor: a part of what all hold together, where that is cut or joined.
-int64_t rows_of(Size size, int replicas) {
+int64_t rows_of(Size size, int parts) {
   switch (size) {
     case Size::kSmall: return 1;
     case Size::kList: return 40;
-    case Size::kLarge: return (int64_t{1} << 20) / (4 * kColumns * replicas) + 1000;
+    case Size::kLarge: return (int64_t{1} << 20) / (4 * kColumns * parts) + 1000;
   }
   return 0;
-}
-
-bool has_part_in(int32_t kind) {
-  return kind == DIST_COLLECTIVE_ALL_GATHER || kind == DIST_COLLECTIVE_GATHER;
-}
-bool has_part_out(int32_t kind) {
-  return kind == DIST_COLLECTIVE_REDUCE_SCATTER || kind == DIST_COLLECTIVE_SCATTER;
 }
 
 dist_status merge_here(dist_strategy*, dist_value*, dist_value**, void*) { return DIST_OK; }
@@ -62,28 +55,52 @@ void* Step::take(std::size_t bytes) {
   return descriptions_.back().memory.get();
 }
 
+template <class T>
+T* Step::take_pair(T first, T second) {
+  auto* pair = static_cast<T*>(take(2 * sizeof(T)));
+  pair[0] = first, pair[1] = second;
+  return pair;
+}
+
+// Of what the member gives, or gets.
+std::array<int64_t, 2> Step::shape_of(bool gives, int64_t columns) const {
+  const int members = dist_replica_num_replicas(replica_);
+  const int64_t part = rows_of(recipe_.size, members);
+  const int64_t whole = part * members;
+  switch (recipe_.kind) {
+    case DIST_COLLECTIVE_ALL_GATHER:
+    case DIST_COLLECTIVE_GATHER: return {gives ? part : whole, columns};
+    case DIST_COLLECTIVE_REDUCE_SCATTER:
+    case DIST_COLLECTIVE_SCATTER: return {gives ? whole : part, columns};
+    case DIST_COLLECTIVE_HALO_EXCHANGE: return {part + (gives ? 0 : 2), columns + (gives ? 0 : 2)};
+    case DIST_COLLECTIVE_RESHARD: {
+      // Of rows, columns are made.
+      const int64_t few = rows_of(recipe_.size, members * members);
+      if (gives || recipe_.wrong == Fault::kOtherSplit) return {few, columns * members};
+      return {few * members, columns};
+    }
+    default: return {whole, columns};
+  }
+}
+
 void Step::make_lists() {
-  const int replicas = dist_replica_num_replicas(replica_);
   const bool wrong_count = recipe_.wrong == Fault::kWrongCount;
-  const int64_t columns = kColumns + (wrong_count ? 1 : 0);
-  const int64_t part = rows_of(recipe_.size, replicas);
   n_ = recipe_.size == Size::kList ? 3 : 1;
   in_ = static_cast<dist_tensor*>(take(n_ * sizeof(dist_tensor)));
   out_ = static_cast<dist_tensor*>(take(n_ * sizeof(dist_tensor)));
   for (std::size_t t = 0; t < n_; ++t) {
     // In a list the last tensor alone is wrong.
     const bool last = t + 1 == n_;
-    const auto tensor = [&](bool is_part) {
-      auto* shape = static_cast<int64_t*>(take(2 * sizeof(int64_t)));
-      shape[0] = is_part ? part : part * replicas;
-      shape[1] = last ? columns : kColumns;
+    const auto tensor = [&](bool gives) {
+      const auto sizes = shape_of(gives, kColumns + (wrong_count && last ? 1 : 0));
+      const int64_t* shape = take_pair(sizes[0], sizes[1]);
       const auto bytes = static_cast<std::size_t>(shape[0] * shape[1]) * sizeof(float);
       data_.push_back({std::unique_ptr<std::byte[]>(new std::byte[bytes]()), bytes});
       const dist_dtype dtype = recipe_.wrong == Fault::kWrongDtype && last ? DIST_I32 : DIST_F32;
       return dist_tensor{data_.back().memory.get(), dtype, 2, shape, nullptr};
     };
-    in_[t] = tensor(has_part_in(recipe_.kind));
-    out_[t] = tensor(has_part_out(recipe_.kind));
+    in_[t] = tensor(true);
+    out_[t] = tensor(false);
   }
 }
 
@@ -93,6 +110,33 @@ void Step::ruin(std::vector<Block>& blocks) {
     for (std::size_t i = 0; i < block.bytes; i += i < 64 ? 1 : 64) bytes[i] = std::byte{0xDD};
   }
   blocks.clear();
+}
+
+// Tiles one below the other, with one element around each; or, wrongly, side by side.
+dist_status Step::exchange_halos(const dist_collective_options& options) {
+  const int64_t members = dist_replica_num_replicas(replica_);
+  const bool beside = recipe_.wrong == Fault::kOtherSplit;
+  dist_halo halo = DIST_HALO_INIT;
+  halo.ndim = 2;
+  halo.parts = take_pair<int64_t>(beside ? 1 : members, beside ? members : 1);
+  halo.low = take_pair<int64_t>(1, 1);
+  halo.high = take_pair<int64_t>(1, 1);
+  halo.edges = take_pair<int32_t>(DIST_EDGE_WRAP, DIST_EDGE_ZERO);
+  return dist_halo_exchange(replica_, in_, &halo, out_, &options);
+}
+
+// From rows to columns; or, wrongly, to rows.
+dist_status Step::reshard(const dist_collective_options& options) {
+  const int64_t members = dist_replica_num_replicas(replica_);
+  const bool stays = recipe_.wrong == Fault::kOtherSplit;
+  dist_partition from = DIST_PARTITION_INIT;
+  from.shape = take_pair(in_->shape[0] * members, in_->shape[1]);
+  from.ndim = from.num_dimensions = 2;
+  from.num_logical_devices = static_cast<int32_t>(members);
+  dist_partition to = from;
+  from.dimensions = take_pair<int64_t>(members, 1);
+  to.dimensions = stays ? from.dimensions : take_pair<int64_t>(1, members);
+  return dist_reshard(replica_, &from, &to, in_, out_, &options);
 }
 
 dist_status Step::call_on_tensors(const dist_collective_options& options) {
@@ -112,6 +156,8 @@ dist_status Step::call_on_tensors(const dist_collective_options& options) {
     case DIST_COLLECTIVE_SCATTER: return dist_scatter_from_root(replica_, root, in_, out_, n_, &options);
     case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica_, in_, out_, n_, &options);
     case DIST_COLLECTIVE_SCAN: return dist_scan(replica_, op, DIST_SCAN_INCLUSIVE, in_, out_, n_, &options);
+    case DIST_COLLECTIVE_HALO_EXCHANGE: return exchange_halos(options);
+    case DIST_COLLECTIVE_RESHARD: return reshard(options);
     default:
       return dist_permute(replica_, (me + 1) % replicas, (me + replicas - 1) % replicas, in_, out_, n_,
                           &options);

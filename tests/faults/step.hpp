@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One replica's side of a collective, on memory that ends with the call: tensors, shapes and tag are
+// One member's side of a collective, on memory that ends with the call: tensors, shapes and tag are
 // overwritten and freed the moment they are the caller's again, so that a late touch is found.
 #pragma once
 
-#include <functional>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,10 +52,15 @@ class Step {
   };
 
   void* take(std::size_t bytes);
+  template <class T>
+  T* take_pair(T first, T second);
+  std::array<int64_t, 2> shape_of(bool gives, int64_t columns) const;
   void make_lists();
   void ruin(std::vector<Block>& blocks);
   dist_status call();
   dist_status call_on_tensors(const dist_collective_options& options);
+  dist_status exchange_halos(const dist_collective_options& options);
+  dist_status reshard(const dist_collective_options& options);
 
   dist_replica* const replica_;
   const Recipe recipe_;
