@@ -47,6 +47,19 @@ Statement has_left(dist_status returned) {
   return statement;
 }
 
+// Of a whole that is cut into rows of tiles; `secret`: what of it is not described.
+Statement on_tiles(Collective collective, int64_t rows, uint64_t secret) {
+  Statement statement;
+  statement.collective = collective;
+  statement.dtype = DIST_F64;
+  statement.ndim = 2;
+  statement.shape[0] = rows;
+  statement.shape[1] = 1;
+  statement.signature = mix(secret, static_cast<uint64_t>(rows));
+  seal(statement, nullptr);
+  return statement;
+}
+
 // NULL members have not arrived; failures are of those that left.
 struct Case {
   std::vector<const Statement*> members;
@@ -120,6 +133,23 @@ void tags_that_differ_are_named(void**) {
   has(error.received, "tag \"biases\"");
 }
 
+void what_is_cut_into_tiles_is_described(void**) {
+  const Statement halo = on_tiles(Collective::kHaloExchange, 4, 1);
+  const Statement grid = on_tiles(Collective::kHaloExchange, 2, 1);
+  ErrorRecord error = Case({&halo, &grid, &halo}).verdict();
+  assert_string_equal(error.expected, "halo_exchange of f64 in a grid of [4, 1]");
+  assert_string_equal(error.received, "halo_exchange of f64 in a grid of [2, 1]");
+  const Statement wider = on_tiles(Collective::kHaloExchange, 4, 2);
+  error = Case({&halo, &wider, &halo}).verdict();
+  assert_string_equal(error.received,
+                      "halo_exchange of f64 in a grid of [4, 1], but with other widths or edges");
+  const Statement reshard = on_tiles(Collective::kReshard, 8, 1);
+  const Statement otherwise = on_tiles(Collective::kReshard, 8, 2);
+  error = Case({&reshard, &reshard, &otherwise}).verdict();
+  assert_string_equal(error.expected, "reshard of [8, 1]");
+  assert_string_equal(error.received, "reshard of [8, 1], but with other partitions");
+}
+
 void who_left_is_to_blame(void**) {
   const Statement a = all_reduce(3, "grads");
   const Statement b = barrier();
@@ -155,6 +185,7 @@ void logical_devices_are_called_so(void**) {
   has(error.message, "the logical devices disagree: logical device 1");
   has(error.message, "logical devices 0, 2: all_reduce");
   has(error.message, "logical device 3: has not arrived");
+  has(error.hint, "every logical device");
 }
 
 void when_it_can_be_decided(void**) {
@@ -256,6 +287,7 @@ int main() {
       cmocka_unit_test(the_report_is_about_what_most_came_for),
       cmocka_unit_test(a_tie_goes_to_the_lowest_id),
       cmocka_unit_test(tags_that_differ_are_named),
+      cmocka_unit_test(what_is_cut_into_tiles_is_described),
       cmocka_unit_test(who_left_is_to_blame),
       cmocka_unit_test(logical_devices_are_called_so),
       cmocka_unit_test(when_it_can_be_decided),
