@@ -41,7 +41,8 @@ class CheckedCalls {
       const bool apart = !overlap(in.data, entry.bytes, out.data, entry.out_bytes);
       if (in_place ? entry.bytes != entry.out_bytes : !apart) return false;
     }
-    statement = known;
+    // In a loop it is there already, from the meeting before the last.
+    if (statement.signature != known.signature) statement = known;
     call.bytes = entry.bytes;
     call.strided = false;
     call.in_place = in_place;
