@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/collectives.hpp: sections 5 and 6 of dist.h for C++: groups, work, and the collectives: blocking, begun or
+// planned, by the same names.
+#ifndef DIST_HPP_COLLECTIVES_HPP
+#define DIST_HPP_COLLECTIVES_HPP
+
+#include "strategy.hpp"
+
+namespace dist {
+
+// ---- Groups ----------------------------------------------------------------------------------------------
+
+// Some of a strategy's replicas, or of a replica's logical devices. A handle to copy at will.
+class group_ref {
+ public:
+  group_ref() noexcept = default;
+  explicit group_ref(const dist_group *handle) noexcept : handle_(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  int32_t size() const noexcept { return dist_group_size(handle_); }
+  int32_t rank(int32_t replica_id) const noexcept {
+    return dist_group_rank(handle_, replica_id);
+  }  // -1: no member
+  const dist_group *get() const noexcept { return handle_; }
+
+ protected:
+  const dist_group *handle_ = nullptr;
+};
+
+// A group of the host's; it ends before its strategy does, and not while a run is under way.
+class group : public group_ref {
+ public:
+  group(const strategy_ref &owner, const std::vector<int32_t> &replica_ids) {
+    check(dist_group_create(owner.get(), replica_ids.data(), replica_ids.size(), &owned_));
+    handle_ = owned_;
+  }
+  ~group() { dist_group_destroy(owned_); }
+  group(group &&other) noexcept { swap(other); }
+  group &operator=(group &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  group(const group &) = delete;
+  group &operator=(const group &) = delete;
+
+ private:
+  void swap(group &other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(owned_, other.owned_);
+  }
+
+  dist_group *owned_ = nullptr;
+};
+
+// ---- Options ---------------------------------------------------------------------------------------------
+
+struct collective_options {
+  const char *tag = nullptr;  // a name for reports, equal on all members
+  int64_t timeout_ns = 0;     // longest wait for a peer; 0: the strategy's; < 0: no limit
+  group_ref group = {};       // who meets; none: all replicas
+  int32_t numerics = DIST_NUMERICS_ORDERED;
+  int32_t axis = 0;
+  const double *weights = nullptr;  // MEAN: one weight a contribution, given by all members or by none
+  std::size_t contributions = 0;    // tensors that this replica adds to each sum: `in` has as many lists
+  const int64_t *splits = nullptr;  // all_to_all: a size for each member
+  int64_t bytes_per_pack = 0;       // of a planned list
+  int32_t implementation = DIST_COMMUNICATION_AUTO;
+
+  dist_collective_options get() const noexcept {
+    dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
+    given.tag = tag;
+    given.timeout_ns = timeout_ns;
+    given.group = group.get();
+    given.numerics = numerics;
+    given.axis = axis;
+    given.weights = weights;
+    given.contributions = contributions;
+    given.splits = splits;
+    given.bytes_per_pack = bytes_per_pack;
+    given.implementation = implementation;
+    return given;
+  }
+};
+
+namespace detail {
+
+// How many tensors a collective is about: both lists have as many, but that `in` has one list for each contribution.
+inline std::size_t count(const tensors &in, const tensors &out, std::size_t contributions) {
+  const std::size_t lists = contributions == 0 ? 1 : contributions;
+  if (!in.given()) return out.size();
+  const std::size_t n = in.size() / lists;
+  const bool in_place = in.in() == out.in();
+  if (n * lists != in.size() || (out.given() && !in_place && out.size() != n))
+    throw error(DIST_INVALID_ARGUMENT, "the two lists of a collective do not fit: `in` has " +
+                                           std::to_string(in.size()) + " tensors (" + std::to_string(lists) +
+                                           " for each of `out`), `out` has " + std::to_string(out.size()));
+  return n;
+}
+
+inline dist_collective_options with_operator(const reduction &op, const tensors &in,
+                                             const collective_options &options) {
+  dist_collective_options given = options.get();
+  given.reduce_fn = op.fn();
+  given.reduce_user_data = op.user_data();
+  for (std::size_t i = 0; op.dtype() != 0 && i < in.size(); ++i) {
+    if (in.in()[i].dtype != op.dtype())
+      throw error(DIST_INVALID_ARGUMENT,
+                  "the operator is for elements of another type than the tensors have");
+  }
+  return given;
+}
+
+}  // namespace detail
+
+// ---- Work ------------------------------------------------------------------------------------------------
+
+// A collective that is under way. It is brought to its end where it is given up, so that its tensors outlive it.
+class work {
+ public:
+  explicit work(dist_work *handle) noexcept : handle_(handle) {}
+  ~work() { dist_work_destroy(handle_); }
+  work(work &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  work &operator=(work &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  work(const work &) = delete;
+  work &operator=(const work &) = delete;
+
+  // Whether it has ended; throws how it failed.
+  bool test() const {
+    int32_t done = 0;
+    check(dist_work_test(handle_, &done));
+    return done != 0;
+  }
+  void wait(int64_t timeout_ns = 0) const { check(dist_work_wait(handle_, timeout_ns)); }
+  // Ends it, and all meetings of its group in this run, on every member.
+  void cancel() const { check(dist_work_cancel(handle_)); }
+  dist_work *get() const noexcept { return handle_; }
+
+ protected:
+  dist_work *handle_;
+};
+
+// A planned collective: a round of it is one start(), or a ready() for each tensor, and one wait().
+class plan : public work {
+ public:
+  using work::work;
+
+  void start() const { check(dist_work_start(handle_)); }
+  void ready(std::size_t tensor) const { check(dist_work_ready(handle_, tensor)); }
+};
+
+// Waits until one of n works has ended: its index. Throws how that one failed; its test() does too.
+inline std::size_t wait_any(dist_work *const *works, std::size_t n, int64_t timeout_ns = 0) {
+  std::size_t index = 0;
+  check(dist_work_wait_any(works, n, timeout_ns, &index));
+  return index;
+}
+inline std::size_t wait_any(const std::vector<work> &works, int64_t timeout_ns = 0) {
+  std::vector<dist_work *> handles;
+  handles.reserve(works.size());
+  for (const work &each : works) handles.push_back(each.get());
+  return wait_any(handles.data(), handles.size(), timeout_ns);
+}
+
+// ---- Collectives -----------------------------------------------------------------------------------------
+
+// Every collective of dist.h; with Result void it blocks, with work it is begun, with plan it is planned. The forms with
+// one set of tensors are in place. On members that give or get no tensors, dist::nothing stands for them.
+template <class Result>
+class collectives {
+ public:
+  explicit collectives(dist_replica *handle) noexcept : handle_(handle) {}
+
+  Result all_reduce(const reduction &op, const tensors &data, const collective_options &options = {}) const {
+    return all_reduce(op, data, data, options);
+  }
+  Result all_reduce(const reduction &op, const tensors &in, const tensors &out,
+                    const collective_options &options = {}) const {
+    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
+      return dist_all_reduce(handle_, op.op(), in.in(), out.out(), n, c);
+    });
+  }
+  Result reduce_to_root(const reduction &op, int32_t root, const tensors &data,
+                        const collective_options &options = {}) const {
+    return reduce_to_root(op, root, data, data, options);
+  }
+  Result reduce_to_root(const reduction &op, int32_t root, const tensors &in, const tensors &out,
+                        const collective_options &options = {}) const {
+    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
+      return dist_reduce_to_root(handle_, op.op(), root, in.in(), out.out(), n, c);
+    });
+  }
+  Result reduce_scatter(const reduction &op, const tensors &in, const tensors &out,
+                        const collective_options &options = {}) const {
+    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
+      return dist_reduce_scatter(handle_, op.op(), in.in(), out.out(), n, c);
+    });
+  }
+  Result all_gather(const tensors &in, const tensors &out, const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_all_gather(handle_, in.in(), out.out(), n, c);
+    });
+  }
+  Result gather_to_root(int32_t root, const tensors &in, const tensors &out,
+                        const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_gather_to_root(handle_, root, in.in(), out.out(), n, c);
+    });
+  }
+  Result broadcast(int32_t root, const tensors &data, const collective_options &options = {}) const {
+    return broadcast(root, data, data, options);
+  }
+  Result broadcast(int32_t root, const tensors &in, const tensors &out,
+                   const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_broadcast(handle_, root, in.in(), out.out(), n, c);
+    });
+  }
+  Result scatter_from_root(int32_t root, const tensors &in, const tensors &out,
+                           const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_scatter_from_root(handle_, root, in.in(), out.out(), n, c);
+    });
+  }
+  Result all_to_all(const tensors &in, const tensors &out, const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_all_to_all(handle_, in.in(), out.out(), n, c);
+    });
+  }
+  // kind: DIST_SCAN_INCLUSIVE, DIST_SCAN_EXCLUSIVE.
+  Result scan(const reduction &op, int32_t kind, const tensors &data,
+              const collective_options &options = {}) const {
+    return scan(op, kind, data, data, options);
+  }
+  Result scan(const reduction &op, int32_t kind, const tensors &in, const tensors &out,
+              const collective_options &options = {}) const {
+    return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
+      return dist_scan(handle_, op.op(), kind, in.in(), out.out(), n, c);
+    });
+  }
+  // Who gets this member's tensors, and whose it gets; -1: nobody.
+  Result permute(int32_t destination, int32_t source, const tensors &in, const tensors &out,
+                 const collective_options &options = {}) const {
+    return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
+      return dist_permute(handle_, destination, source, in.in(), out.out(), n, c);
+    });
+  }
+  Result barrier(const collective_options &options = {}) const {
+    return issue(options.get(), nothing, nothing,
+                 [&](std::size_t, const auto *c) { return dist_barrier(handle_, c); });
+  }
+
+ protected:
+  dist_replica *handle_;
+
+ private:
+  template <class Call>
+  static Result issue(dist_collective_options given, const tensors &in, const tensors &out, Call &&call) {
+    const std::size_t n = detail::count(in, out, given.contributions);
+    if constexpr (std::is_void_v<Result>) {
+      check(call(n, &given));
+    } else {
+      dist_work *made = nullptr;
+      given.out_work = &made;
+      given.planned = std::is_same_v<Result, plan>;
+      check(call(n, &given));
+      return Result(made);
+    }
+  }
+};
+
+}  // namespace dist
+#endif  // DIST_HPP_COLLECTIVES_HPP

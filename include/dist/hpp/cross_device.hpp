@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/cross_device.hpp: cross-device operations, of sections 3 and 9 of dist.h, for C++; and functions of the host's
+// that take the place of libdist's in them, and in strategies.
+#ifndef DIST_HPP_CROSS_DEVICE_HPP
+#define DIST_HPP_CROSS_DEVICE_HPP
+
+#include "outside.hpp"
+
+namespace dist {
+
+// What is left empty, libdist does. What they throw arrives at the caller of the reduction.
+struct cross_device_functions {
+  // out = components[0] op ... op components[n-1]
+  std::function<void(reduce_op op, const dist_tensor *components, std::size_t n, const dist_tensor &out)>
+      reduce;
+  // copies[r] = value, for each of n
+  std::function<void(const dist_tensor &value, const dist_tensor *copies, std::size_t n)> broadcast;
+  // out = the components one after another along the axis
+  std::function<void(const dist_tensor *components, std::size_t n, int32_t axis, const dist_tensor &out)>
+      gather;
+};
+
+struct strategy_functions : cross_device_functions {
+  // Asked once, when the strategy is made: which copy of a variable a replica has, and the name of its device.
+  std::function<int32_t(int32_t replica_id, int32_t num_replicas)> copy_of_replica;
+  std::function<const char *(int32_t replica_id)> device_of_replica;
+  // Takes log lines (DIST_LOG_...), on any thread. Nobody could catch what it throws: that is dropped.
+  std::function<void(int32_t level, const char *message)> log;
+};
+
+namespace detail {
+
+// The host's functions, and what they throw, as long as libdist may call them.
+template <class Functions>
+struct host {
+  Functions functions;
+  failures thrown;
+
+  static host &of(void *user_data) noexcept { return *static_cast<host *>(user_data); }
+  // Fills the three functions that strategies and cross-device operations have in common.
+  template <class Table>
+  void fill(Table &table) const {
+    if (functions.reduce)
+      table.reduce = [](dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
+                        void *user_data) {
+        host &self = of(user_data);
+        return shielded(self.thrown, -1,
+                        [&] { self.functions.reduce(static_cast<reduce_op>(op), components, n, *out); });
+      };
+    if (functions.broadcast)
+      table.broadcast = [](const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data) {
+        host &self = of(user_data);
+        return shielded(self.thrown, -1, [&] { self.functions.broadcast(*value, copies, n); });
+      };
+    if (functions.gather)
+      table.gather = [](const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
+                        void *user_data) {
+        host &self = of(user_data);
+        return shielded(self.thrown, -1, [&] { self.functions.gather(components, n, axis, *out); });
+      };
+  }
+};
+
+struct strategy_host : host<strategy_functions> {};
+
+}  // namespace detail
+
+inline strategy::strategy(dist_strategy_options options, strategy_functions functions) {
+  using host = detail::strategy_host;
+  host_ = {new host{{std::move(functions), {}}}, [](host *ended) { delete ended; }};
+  failures_ = &host_->thrown;
+  dist_strategy_functions table = DIST_STRATEGY_FUNCTIONS_INIT;
+  host_->fill(table);
+  const strategy_functions &given = host_->functions;
+  if (given.copy_of_replica)
+    table.copy_of_replica = [](int32_t replica_id, int32_t num_replicas, void *user_data) {
+      auto &self = *static_cast<host *>(user_data);
+      int32_t copy = -1;  // none: what it throws ends the making
+      (void)detail::shielded(self.thrown, 0,
+                             [&] { copy = self.functions.copy_of_replica(replica_id, num_replicas); });
+      return copy;
+    };
+  if (given.device_of_replica)
+    table.device_of_replica = [](int32_t replica_id, void *user_data) {
+      auto &self = *static_cast<host *>(user_data);
+      const char *name = nullptr;
+      (void)detail::shielded(self.thrown, 0, [&] { name = self.functions.device_of_replica(replica_id); });
+      return name;
+    };
+  if (given.log) {
+    options.log = [](void *user_data, int32_t level, const char *message) {
+      try {
+        static_cast<host *>(user_data)->functions.log(level, message);
+      } catch (const std::exception &) {  // see strategy_functions
+      }
+    };
+    options.log_user_data = host_.get();
+  }
+  if (given.reduce || given.broadcast || given.gather || given.copy_of_replica || given.device_of_replica) {
+    options.functions = &table;
+    options.functions_user_data = host_.get();
+  }
+  const dist_status status = dist_strategy_create(&options, &handle_);
+  if (status == DIST_OK) return;
+  const error report(status);
+  host_->thrown.raise_of(0, report);
+}
+
+// Who reduces, broadcasts and gathers values: for dist_strategy_options.cross_device, or without a strategy. With
+// functions of the host's it outlives the strategies that were made with it.
+class cross_device {
+ public:
+  explicit cross_device(const dist_cross_device_options &options) {
+    check(dist_cross_device_create(&options, &handle_));
+  }
+  explicit cross_device(int32_t kind = DIST_CROSS_DEVICE_DEFAULT, int32_t num_packs = 0) {
+    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
+    options.kind = kind;
+    options.num_packs = num_packs;
+    check(dist_cross_device_create(&options, &handle_));
+  }
+  // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; with an operator of the host's (reduce_with()) in the place of +.
+  static cross_device reduction_to_one_device(const char *device = nullptr) {
+    return to_one_device(device, nullptr, nullptr);
+  }
+  static cross_device reduction_to_one_device(const char *device, const reduction &accumulate) {
+    if (accumulate.fn() == nullptr || accumulate.dtype() != 0)
+      throw error(DIST_INVALID_ARGUMENT, "cross-device operations take an operator for elements of any type");
+    return to_one_device(device, accumulate.fn(), accumulate.user_data());
+  }
+  // DIST_CROSS_DEVICE_HOST
+  explicit cross_device(cross_device_functions functions)
+      : host_(new detail::host<cross_device_functions>{std::move(functions), {}}) {
+    dist_cross_device_functions table = DIST_CROSS_DEVICE_FUNCTIONS_INIT;
+    host_->fill(table);
+    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
+    options.kind = DIST_CROSS_DEVICE_HOST;
+    options.functions = &table;
+    options.functions_user_data = host_.get();
+    check(dist_cross_device_create(&options, &handle_));
+  }
+  ~cross_device() { dist_cross_device_destroy(handle_); }
+  cross_device(cross_device &&other) noexcept { swap(other); }
+  cross_device &operator=(cross_device &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  cross_device(const cross_device &) = delete;
+  cross_device &operator=(const cross_device &) = delete;
+
+  int32_t kind() const noexcept { return dist_cross_device_kind(handle_); }
+  int32_t num_packs() const noexcept { return dist_cross_device_num_packs(handle_); }
+  const char *device() const noexcept { return dist_cross_device_device(handle_); }  // NULL: none
+  dist_cross_device *get() const noexcept { return handle_; }
+
+  value reduce(reduce_op op, const value &given, const destination &where) const {
+    dist_value *reduced = nullptr;
+    check_call(
+        dist_cross_device_reduce(handle_, static_cast<int32_t>(op), given.get(), where.get(), &reduced));
+    return value::adopt(reduced);
+  }
+  std::vector<value> batch_reduce(reduce_op op,
+                                  const std::vector<std::pair<value, destination>> &pairs) const {
+    detail::reduction_batch batch(pairs);
+    check_call(dist_cross_device_batch_reduce(handle_, static_cast<int32_t>(op), batch.values.data(),
+                                              batch.where(), pairs.size(), batch.results.data()));
+    return batch.take();
+  }
+  value broadcast(const value &given, const destination &where) const {
+    dist_value *copies = nullptr;
+    check_call(dist_cross_device_broadcast(handle_, given.get(), where.get(), &copies));
+    return value::adopt(copies);
+  }
+  value gather(const value &given, int32_t axis) const {
+    dist_value *joined = nullptr;
+    check_call(dist_cross_device_gather(handle_, given.get(), axis, &joined));
+    return value::adopt(joined);
+  }
+
+ private:
+  static cross_device to_one_device(const char *device, dist_reduce_fn accumulate, void *user_data) {
+    dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
+    options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
+    options.reduce_to_device = device;
+    options.accumulate = accumulate;
+    options.accumulate_user_data = user_data;
+    return cross_device(options);
+  }
+  void check_call(dist_status status) const {
+    if (host_)
+      host_->thrown.check(status);
+    else
+      check(status);
+  }
+  void swap(cross_device &other) noexcept {
+    std::swap(handle_, other.handle_);
+    host_.swap(other.host_);
+  }
+
+  std::unique_ptr<detail::host<cross_device_functions>> host_;
+  dist_cross_device *handle_ = nullptr;
+};
+
+}  // namespace dist
+#endif  // DIST_HPP_CROSS_DEVICE_HPP

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/dataset.hpp: section 10 of dist.h for C++: datasets of tensors and of functions, and passes over them. What a
+// source throws arrives, as itself, where its batch is asked for, also where batches are made ahead by other threads.
+#ifndef DIST_HPP_DATASET_HPP
+#define DIST_HPP_DATASET_HPP
+
+#include "inspect.hpp"
+#include "variable.hpp"
+
+namespace dist {
+
+namespace detail {
+
+// What the sources of a dataset throw: its own, and those of datasets that it was made of.
+class source_failures {
+ public:
+  std::shared_ptr<failures> add() {
+    all_.push_back(std::make_shared<failures>());
+    return all_.back();
+  }
+  void add(const source_failures &others) { all_.insert(all_.end(), others.all_.begin(), others.all_.end()); }
+  void check(dist_status status, failures *own = nullptr) const {
+    if (status == DIST_OK) return;
+    const error report(status);
+    if (own != nullptr) own->rethrow_like(report);
+    for (const auto &each : all_) each->rethrow_like(report);
+    throw report;
+  }
+
+ private:
+  std::vector<std::shared_ptr<failures>> all_;
+};
+
+// A source's function, which lives until its dataset and the passes over it have ended.
+template <class Fn>
+struct source {
+  Fn fn;
+  std::shared_ptr<failures> thrown;
+
+  static void release(void *user_data) { delete static_cast<source *>(user_data); }
+  // The element that make(fn) gives; none ends the pass.
+  template <class Make>
+  static dist_status element(void *user_data, dist_value **out, Make &&make) {
+    auto &self = *static_cast<source *>(user_data);
+    bool over = false;
+    const dist_status status = shielded(*self.thrown, -1, [&] {
+      value made = make(self.fn);
+      over = !made;
+      *out = made.release();
+    });
+    return status == DIST_OK && over ? DIST_OUT_OF_RANGE : status;
+  }
+};
+
+}  // namespace detail
+
+// One pass over a dataset: for (const dist::value &batch : pass) ..., or batch by batch.
+class dataset_iterator {
+ public:
+  // Throws error DIST_OUT_OF_RANGE at the end.
+  value next() {
+    dist_value *batch = nullptr;
+    thrown_.check(dist_iterator_next(handle_.get(), &batch));
+    return value::adopt(batch);
+  }
+  // No value at the end.
+  value next_optional() {
+    dist_value *batch = nullptr;
+    thrown_.check(dist_iterator_next_optional(handle_.get(), &batch));
+    return value::adopt(batch);
+  }
+  // Where the next batch begins, for dataset::iterate_from().
+  dist_position position() const {
+    dist_position where = DIST_POSITION_INIT;
+    check(dist_iterator_position(handle_.get(), &where));
+    return where;
+  }
+  dist_iterator *get() const noexcept { return handle_.get(); }
+
+ private:
+  friend class dataset;
+  dataset_iterator(dist_iterator *handle, detail::source_failures thrown)
+      : handle_(handle), thrown_(std::move(thrown)) {}
+
+  struct destroy {
+    void operator()(dist_iterator *handle) const noexcept { dist_iterator_destroy(handle); }
+  };
+  std::unique_ptr<dist_iterator, destroy> handle_;
+  detail::source_failures thrown_;
+};
+
+// Each pass is a range: for (const dist::value &batch : dataset) ...
+class dataset {
+ public:
+  // Of rows in memory, which are copied.
+  dataset(const strategy_ref &owner, const std::vector<tensor> &rows, const dist_dataset_options &options) {
+    std::vector<dist_tensor> views;
+    views.reserve(rows.size());
+    for (const tensor &each : rows) views.push_back(each.get());
+    dist_dataset *made = nullptr;
+    check(dist_dataset_create_from_tensors(owner.get(), views.data(), views.size(), &options, &made));
+    handle_.reset(made);
+  }
+  // fn(int64_t index) makes element `index` of a pass; a value that holds none ends it.
+  template <class Fn>
+  static dataset from_callback(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
+    using source = detail::source<std::decay_t<Fn>>;
+    return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
+      return dist_dataset_create_from_callback(
+          owner.get(),
+          [](int64_t index, dist_value **element, void *user_data) {
+            return source::element(user_data, element, [&](auto &make) { return make(index); });
+          },
+          kept, &source::release, &options, out);
+    });
+  }
+  // fn(std::size_t file, const char *name, int64_t index) makes element `index` of a file; none ends the file.
+  template <class Fn>
+  static dataset from_files(const strategy_ref &owner, const std::vector<const char *> &names, Fn &&fn,
+                            const dist_dataset_options &options) {
+    using source = detail::source<std::decay_t<Fn>>;
+    return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
+      return dist_dataset_create_from_files(
+          owner.get(), names.data(), names.size(),
+          [](std::size_t file, const char *name, int64_t index, dist_value **element, void *user_data) {
+            return source::element(user_data, element, [&](auto &make) { return make(file, name, index); });
+          },
+          kept, &source::release, &options, out);
+    });
+  }
+  // fn(const dist_input_context &) makes the dataset of one input pipeline.
+  template <class Fn>
+  static dataset from_function(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
+    using plain = std::remove_reference_t<Fn>;
+    struct call : detail::callback<plain> {
+      detail::source_failures inner{};
+      using detail::callback<plain>::callback;
+    } each(fn);
+    dataset whole;
+    dist_dataset *made = nullptr;
+    each.thrown.check(dist_dataset_create_from_function(
+        owner.get(),
+        [](const dist_input_context *context, dist_dataset **out, void *user_data) {
+          auto &self = *static_cast<call *>(user_data);
+          return detail::shielded(self.thrown, -1, [&] {
+            dataset part = (*self.fn)(*context);
+            self.inner.add(part.thrown_);
+            *out = part.handle_.release();
+          });
+        },
+        &each, &options, &made));
+    whole.handle_.reset(made);
+    whole.thrown_ = std::move(each.inner);
+    return whole;
+  }
+
+  // A pass; each is the next one of this dataset.
+  dataset_iterator iterate() const {
+    dist_iterator *made = nullptr;
+    thrown_.check(dist_iterator_create(handle_.get(), &made));
+    return dataset_iterator(made, thrown_);
+  }
+  // A pass from its middle on.
+  dataset_iterator iterate_from(const dist_position &position) const {
+    dist_iterator *made = nullptr;
+    thrown_.check(dist_iterator_create_at(handle_.get(), &position, &made));
+    return dataset_iterator(made, thrown_);
+  }
+  // What batches are like: a text for each tensor of each replica.
+  value element_spec() const {
+    dist_value *spec = nullptr;
+    thrown_.check(dist_dataset_element_spec(handle_.get(), &spec));
+    return value::adopt(spec);
+  }
+  // state = fn(state, batch), for each batch of a pass.
+  template <class Fn>
+  value reduce(const value &initial, Fn &&fn) const {
+    using call = detail::callback<std::remove_reference_t<Fn>>;
+    call each(fn);
+    dist_value *last = nullptr;
+    thrown_.check(dist_dataset_reduce(
+                      handle_.get(), initial.get(),
+                      [](dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
+                        auto &self = call::of(user_data);
+                        const detail::borrowed before(state), given(batch);
+                        return detail::shielded(self.thrown, -1,
+                                                [&] { *out = value((*self.fn)(*before, *given)).release(); });
+                      },
+                      &each, &last),
+                  &each.thrown);
+    return value::adopt(last);
+  }
+  // Throws error DIST_DATA_LOSS where a worker of several misses an example, or one comes twice.
+  void check_shards(int64_t limit = 0) const {
+    thrown_.check(dist_dataset_check_shards(handle_.get(), limit));
+  }
+  // Who reads what, for people.
+  std::string explain() const {
+    return detail::text_of(
+        [&](dist_text_fn fn, void *user_data) { return dist_dataset_explain(handle_.get(), fn, user_data); });
+  }
+  dist_dataset *get() const noexcept { return handle_.get(); }
+
+  class iterator {
+   public:
+    iterator() noexcept = default;
+    explicit iterator(dataset_iterator pass) : pass_(std::make_shared<dataset_iterator>(std::move(pass))) {
+      ++*this;
+    }
+    const value &operator*() const noexcept { return batch_; }
+    iterator &operator++() {
+      batch_ = pass_->next_optional();
+      if (!batch_) pass_.reset();
+      return *this;
+    }
+    bool operator!=(const iterator &other) const noexcept { return pass_ != other.pass_; }
+    bool operator==(const iterator &other) const noexcept { return pass_ == other.pass_; }
+
+   private:
+    std::shared_ptr<dataset_iterator> pass_;
+    value batch_;
+  };
+  iterator begin() const { return iterator(iterate()); }
+  iterator end() const noexcept { return {}; }
+
+ private:
+  dataset() noexcept = default;
+  template <class Fn, class Create>
+  static dataset of_source(Fn &&fn, Create &&create) {
+    using source = detail::source<std::decay_t<Fn>>;
+    dataset made;
+    std::unique_ptr<source> kept(new source{std::forward<Fn>(fn), made.thrown_.add()});
+    dist_dataset *handle = nullptr;
+    made.thrown_.check(create(kept.get(), &handle));
+    kept.release();
+    made.handle_.reset(handle);
+    return made;
+  }
+
+  struct destroy {
+    void operator()(dist_dataset *handle) const noexcept { dist_dataset_destroy(handle); }
+  };
+  std::unique_ptr<dist_dataset, destroy> handle_;
+  detail::source_failures thrown_;
+};
+
+// What one replica gets of a global batch.
+inline int64_t per_replica_batch_size(const dist_input_context &context, int64_t global_batch_size) {
+  int64_t size = 0;
+  check(dist_input_context_per_replica_batch_size(&context, global_batch_size, &size));
+  return size;
+}
+// The sizes of the pieces that one of several workers cuts its batches to.
+inline std::vector<int64_t> batch_sizes_for_worker(int64_t global_batch_size, int32_t num_workers,
+                                                   int32_t num_replicas_per_worker, int32_t worker) {
+  const int64_t pieces = int64_t{num_workers} * num_replicas_per_worker;
+  std::vector<int64_t> sizes(pieces > 0 ? static_cast<std::size_t>(pieces) : 0);
+  check(dist_batch_sizes_for_worker(global_batch_size, num_workers, num_replicas_per_worker, worker,
+                                    sizes.data(), sizes.size()));
+  return sizes;
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_DATASET_HPP

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/error.hpp: section 2 of dist.h for C++: the version, errors as exceptions; and how what a function of the
+// host's throws comes to the one who called libdist.
+#ifndef DIST_HPP_ERROR_HPP
+#define DIST_HPP_ERROR_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#endif
+
+#include "../dist.h"
+
+namespace dist {
+
+inline int32_t version() noexcept { return dist_version(); }
+inline bool has_feature(const char *name) noexcept { return dist_has_feature(name) != 0; }
+inline const char *status_name(dist_status status) noexcept { return dist_status_name(status); }
+
+// A failing call's status, text and fields.
+class error : public std::runtime_error {
+ public:
+  // What this thread's latest failing call said.
+  explicit error(dist_status code) : std::runtime_error(dist_last_error()), code_(code) {
+    dist_error_info info = DIST_ERROR_INFO_INIT;
+    if (dist_last_error_info(&info) != DIST_OK) return;
+    worker_ = info.worker;
+    replica_ = info.replica;
+    logical_device_ = info.logical_device;
+    collective_ = info.collective;
+    group_ = info.group;
+    sequence_ = info.sequence;
+    tag_ = info.tag;
+    expected_ = info.expected;
+    received_ = info.received;
+    hint_ = info.hint;
+  }
+  error(dist_status code, const std::string &message) : std::runtime_error(message), code_(code) {}
+
+  dist_status code() const noexcept { return code_; }
+  int32_t worker() const noexcept { return worker_; }    // the culprit's process
+  int32_t replica() const noexcept { return replica_; }  // the culprit; -1: none
+  int32_t logical_device() const noexcept {
+    return logical_device_;
+  }                                                            // of the culprit; -1: the replica as a whole
+  int32_t collective() const noexcept { return collective_; }  // DIST_COLLECTIVE_...
+  int32_t group() const noexcept { return group_; }            // 0: all replicas
+  int64_t sequence() const noexcept { return sequence_; }
+  const std::string &tag() const noexcept { return tag_; }
+  const std::string &expected() const noexcept { return expected_; }
+  const std::string &received() const noexcept { return received_; }
+  const std::string &hint() const noexcept { return hint_; }
+
+ private:
+  dist_status code_;
+  int32_t worker_ = 0;
+  int32_t replica_ = -1;
+  int32_t logical_device_ = -1;
+  int32_t collective_ = DIST_COLLECTIVE_NONE;
+  int32_t group_ = 0;
+  int64_t sequence_ = 0;
+  std::string tag_, expected_, received_, hint_;
+};
+
+inline void check(dist_status status) {
+  if (status != DIST_OK) throw error(status);
+}
+
+// ---- Functions of the host's -----------------------------------------------------------------------------
+
+namespace detail {
+
+// Tells libdist of the exception in flight: its status, with its words as this thread's error.
+inline dist_status status_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const error &failure) {
+    // A peer's failure stays ABORTED, and its report stays as it is.
+    const bool reported = std::string_view(dist_last_error()) == failure.what();
+    return reported ? failure.code() : dist_fail(failure.code(), failure.what());
+  } catch (const std::bad_alloc &failure) {
+    return dist_fail(DIST_RESOURCE_EXHAUSTED, failure.what());
+  } catch (const std::exception &failure) {
+    return dist_fail(DIST_UNKNOWN, failure.what());
+  } catch (...) {
+    return dist_fail(DIST_UNKNOWN, "the host's function threw something that is no std::exception");
+  }
+}
+
+// What functions of the host's threw when libdist called them, until the call that they served throws it again.
+class failures {
+ public:
+  // Keeps the exception in flight; `who` threw it: a replica, or a logical device.
+  dist_status add(int32_t who = -1) noexcept {
+    const dist_status status = status_of_exception();
+    try {
+      std::string text = dist_last_error();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (entry &each : all_) {
+        if (each.who != who || each.text != text) continue;
+        each.thrown = std::current_exception();  // the same again: of a source that is asked again and again
+        return status;
+      }
+      all_.push_back({who, status, std::move(text), std::current_exception()});
+    } catch (const std::bad_alloc &) {  // the status and the text are what is left of it
+    }
+    return status;
+  }
+  // Throws what `who` threw; nothing where it threw nothing.
+  void rethrow_of(int32_t who) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const entry &each : all_) {
+      if (who >= 0 && each.who == who) std::rethrow_exception(each.thrown);
+    }
+  }
+  [[noreturn]] void raise_of(int32_t who, const error &report) {
+    rethrow_of(who);
+    throw report;
+  }
+  // Throws the exception that the report repeats; nothing where there is none.
+  void rethrow_like(const error &report) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const entry &each : all_) {
+      if (each.status == report.code() && each.text == report.what()) std::rethrow_exception(each.thrown);
+    }
+  }
+  void check(dist_status status) {
+    if (status == DIST_OK) return;
+    const error report(status);
+    rethrow_like(report);
+    throw report;
+  }
+
+ private:
+  struct entry {
+    int32_t who;
+    dist_status status;
+    std::string text;
+    std::exception_ptr thrown;
+  };
+  std::mutex mutex_;
+  std::vector<entry> all_;
+};
+
+// Calls a function of the host's for libdist: nothing that it throws crosses the C interface.
+template <class Call>
+dist_status shielded(failures &thrown, int32_t who, Call &&call) {
+  try {
+    call();
+    return DIST_OK;
+#if defined(__GLIBCXX__)
+  } catch (const abi::__forced_unwind &) {  // the thread ends: that is not for anybody to catch
+    throw;
+#endif
+  } catch (...) {
+    return thrown.add(who);
+  }
+}
+
+// A function of the host's and what it throws, for a call that returns when it is no longer used.
+template <class Fn>
+struct callback {
+  Fn *fn;
+  failures thrown;
+
+  explicit callback(Fn &given) noexcept : fn(std::addressof(given)) {}
+  static callback &of(void *user_data) noexcept { return *static_cast<callback *>(user_data); }
+};
+
+// The address of a function that libdist hands back as user_data.
+template <class Fn>
+void *address_of(Fn &fn) noexcept {
+  return const_cast<void *>(static_cast<const void *>(std::addressof(fn)));
+}
+
+}  // namespace detail
+}  // namespace dist
+#endif  // DIST_HPP_ERROR_HPP

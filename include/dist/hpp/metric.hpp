@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/metric.hpp: section 12 of dist.h for C++: metrics and losses.
+#ifndef DIST_HPP_METRIC_HPP
+#define DIST_HPP_METRIC_HPP
+
+#include "variable.hpp"
+
+namespace dist {
+
+class metric {
+ public:
+  // kind: DIST_METRIC_...
+  metric(const strategy_ref &owner, int32_t kind, const char *name = nullptr) : owner_(owner) {
+    dist_metric *made = nullptr;
+    check(dist_metric_create(owner.get(), kind, name, &made));
+    handle_.reset(made);
+  }
+
+  // Adds a batch to this replica's copy, without meeting anybody.
+  void update(const replica &caller, const tensors &values, const tensors &labels = nothing,
+              const tensors &weights = nothing) const {
+    check(dist_metric_update(caller.get(), handle_.get(), values.in(), labels.in(), weights.in()));
+  }
+  // Over all updates of all replicas.
+  double result() const {
+    double number = 0;
+    check(dist_metric_result(owner_.get(), handle_.get(), &number));
+    return number;
+  }
+  void reset() const { check(dist_metric_reset(owner_.get(), handle_.get())); }
+  int32_t kind() const noexcept { return dist_metric_kind(handle_.get()); }
+  const char *name() const noexcept { return dist_metric_name(handle_.get()); }
+  // Its state, for checkpoints.
+  variable_ref variable() const noexcept { return variable_ref(dist_metric_variable(handle_.get())); }
+  dist_metric *get() const noexcept { return handle_.get(); }
+
+ private:
+  struct destroy {
+    void operator()(dist_metric *handle) const noexcept { dist_metric_destroy(handle); }
+  };
+  strategy_ref owner_;
+  std::unique_ptr<dist_metric, destroy> handle_;
+};
+
+// A replica's share of the loss, of the losses' type T: the sum over replicas is the average over the global batch. With a
+// global_batch_size `caller` may be replica(nullptr); 0: what this replica has, times the replicas.
+template <class T>
+T average_loss(const replica &caller, const tensor &per_example_loss, int64_t global_batch_size = 0,
+               const tensors &sample_weight = nothing) {
+  T share{};
+  const dist_tensor losses = per_example_loss.get();
+  dist_tensor out = tensor(&share, {}).get();
+  check(dist_average_loss(caller.get(), &losses, sample_weight.in(), global_batch_size, &out));
+  return share;
+}
+// A replica's share of a loss that every replica has whole.
+template <class T>
+T scale_regularization_loss(const replica &caller, const tensor &loss) {
+  T share{};
+  const dist_tensor whole = loss.get();
+  dist_tensor out = tensor(&share, {}).get();
+  check(dist_scale_regularization_loss(caller.get(), &whole, &out));
+  return share;
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_METRIC_HPP

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/replica.hpp: sections 5, 6 and 15 of dist.h for C++: what a replica, or one of its logical devices, does
+// inside its function. Defined beside what they are about, but for the short ones.
+#ifndef DIST_HPP_REPLICA_HPP
+#define DIST_HPP_REPLICA_HPP
+
+#include <atomic>
+
+#include "collectives.hpp"
+#include "value.hpp"
+
+namespace dist {
+
+class apply;
+class halo;
+
+// Where along an axis of its replica's devices a logical device is, of how many.
+struct axis_place {
+  int32_t index;
+  int32_t size;
+};
+
+// One replica, inside its function. A handle to copy at will; it does not outlive the function.
+class replica : public collectives<void> {
+ public:
+  explicit replica(dist_replica *handle) noexcept : collectives(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  int32_t id() const noexcept { return dist_replica_id(handle_); }
+  int32_t num_replicas() const noexcept { return dist_replica_num_replicas(handle_); }
+  strategy_ref strategy() const noexcept { return strategy_ref(dist_replica_strategy(handle_)); }
+  dist_replica *get() const noexcept { return handle_; }
+
+  // The same collectives: begin().all_reduce(...) is under way when it returns, plan().all_reduce(...) is planned.
+  collectives<work> begin() const noexcept { return collectives<work>(handle_); }
+  collectives<dist::plan> plan() const noexcept { return collectives<dist::plan>(handle_); }
+
+  // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
+  template <class Body>
+  void parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const;
+
+  // ---- Nests: the result has the value's structure
+  value all_reduce_value(reduce_op op, const value &given, const collective_options &options = {}) const {
+    const auto c = options.get();
+    return value::made([&](dist_value **out) {
+      return dist_all_reduce_value(handle_, static_cast<int32_t>(op), given.get(), &c, out);
+    });
+  }
+  value all_gather_value(const value &given, const collective_options &options = {}) const {
+    const auto c = options.get();
+    return value::made(
+        [&](dist_value **out) { return dist_all_gather_value(handle_, given.get(), &c, out); });
+  }
+
+  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (work.hpp).
+  double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
+                      const apply &how, const collective_options &options = {}) const;
+  // fn(strategy_ref, args) runs once for all replicas, and gives a value or nothing (run.hpp).
+  template <class Fn>
+  value merge_call(Fn &&fn, const value &args = {}, const collective_options &options = {}) const;
+
+  // ---- Variables (variable.hpp)
+  // The strategy's variable of this name, made by the first run that asks for it.
+  variable_ref variable(const char *name, const tensor &initial) const;
+  variable_ref variable(const char *name, const tensor &initial, const dist_variable_options &options) const;
+  value read(const variable_ref &variable) const;
+  void assign(const variable_ref &variable, const tensor &given, int32_t how = DIST_ASSIGN,
+              const collective_options &options = {}) const;
+  void assign_value(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN,
+                    const collective_options &options = {}) const;
+  void scatter(const variable_ref &variable, int32_t how, const value &slices,
+               const collective_options &options = {}) const;
+  // As strategy_ref::update_values(), from inside replicas (outside.hpp).
+  template <class Fn>
+  value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
+               bool ungrouped = false) const;
+
+  // ---- Logical devices (devices.hpp)
+  value split_to_logical_devices(const value &given, std::initializer_list<int64_t> partition_dimensions,
+                                 bool uneven = false) const;
+  value assign_to_logical_device(const value &given, int32_t logical_device) const;
+  value replicate_to_logical_devices(const value &given) const;
+  // body(device, args) or body(device, args, kwargs), once on every logical device, at the same time.
+  template <class Body>
+  value run_on_devices(Body &&body, const value &args, const value &kwargs,
+                       const dist_devices_options &options) const;
+  template <class Body>
+  value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;
+  // Of a logical device; -1: this is a replica.
+  int32_t device_replica() const noexcept { return dist_device_replica(handle_); }
+  std::array<int32_t, 4> device_coordinates() const;
+  axis_place device_axis(const char *name) const;
+  group_ref device_axis_group(const char *name) const;
+  void halo_exchange(const tensor &in, const halo &around, const tensor &out,
+                     const collective_options &options = {}) const;
+  void reshard(const partition &from, const partition &to, const tensors &in, const tensors &out,
+               const collective_options &options = {}) const;
+};
+
+template <class Body>
+void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const {
+  using plain = std::remove_reference_t<Body>;
+  if constexpr (std::is_nothrow_invocable_v<plain &, int64_t, int64_t>) {
+    check(dist_parallel_for(
+        handle_, begin, end, grain,
+        [](int64_t first, int64_t last, void *user_data) { (*static_cast<plain *>(user_data))(first, last); },
+        detail::address_of(body)));
+  } else {
+    struct loop {
+      plain *body;
+      std::atomic<bool> over{false};
+      std::exception_ptr thrown{};  // by the piece that set `over`
+    } all{std::addressof(body)};
+    check(dist_parallel_for(
+        handle_, begin, end, grain,
+        [](int64_t first, int64_t last, void *user_data) {
+          auto &self = *static_cast<loop *>(user_data);
+          if (self.over.load(std::memory_order_relaxed)) return;
+          try {
+            (*self.body)(first, last);
+#if defined(__GLIBCXX__)
+          } catch (const abi::__forced_unwind &) {
+            throw;
+#endif
+          } catch (...) {
+            if (!self.over.exchange(true)) self.thrown = std::current_exception();
+          }
+        },
+        &all));
+    if (all.thrown) std::rethrow_exception(all.thrown);
+  }
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_REPLICA_HPP

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/strategy.hpp: section 3 of dist.h for C++: strategies. A strategy_ref is a handle to copy at will, as merge
+// functions and get_strategy() give it; a strategy is one that ends what it holds. Their methods are all declared here,
+// and defined beside what they are about.
+#ifndef DIST_HPP_STRATEGY_HPP
+#define DIST_HPP_STRATEGY_HPP
+
+#include <functional>
+#include <memory>
+
+#include "names.hpp"
+
+namespace dist {
+
+class value;
+class variable_ref;
+class replica;
+class group;
+class destination;
+class device_assignment_ref;
+class partition;
+class scope_guard;
+class colocation_guard;
+struct value_shard;
+
+// A collective's options; what is left out has C's defaults. See dist_collective_options.
+struct collective_options;
+
+class strategy_ref {
+ public:
+  strategy_ref() noexcept = default;
+  explicit strategy_ref(dist_strategy *handle) noexcept : handle_(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  dist_strategy *get() const noexcept { return handle_; }
+
+  // ---- What it is
+  int32_t num_replicas() const noexcept { return dist_strategy_num_replicas(handle_); }
+  int32_t num_logical_devices() const noexcept { return dist_strategy_num_logical_devices(handle_); }
+  int32_t kind() const noexcept { return dist_strategy_kind(handle_); }  // DIST_STRATEGY_...
+  const char *device(int32_t replica_id) const {
+    const char *name = nullptr;
+    check(dist_strategy_device(handle_, replica_id, &name));
+    return name;
+  }
+  const char *parameter_device(int32_t index) const {
+    const char *name = nullptr;
+    check(dist_strategy_parameter_device(handle_, index, &name));
+    return name;
+  }
+  dist_strategy_properties query() const {
+    dist_strategy_properties properties = DIST_STRATEGY_PROPERTIES_INIT;
+    check(dist_strategy_query(handle_, &properties));
+    return properties;
+  }
+  // NULL: the strategy is of one process.
+  dist_cluster_resolver *cluster_resolver() const {
+    dist_cluster_resolver *resolver = nullptr;
+    check(dist_strategy_cluster_resolver(handle_, &resolver));
+    return resolver;
+  }
+  device_assignment_ref device_assignment() const noexcept;
+
+  // ---- Running replicas (run.hpp)
+  // body(replica), once on every replica, at the same time. Throws what the failing replica threw, or error.
+  template <class Body>
+  void run(Body &&body) const;
+  // The same with arguments and results: body(replica, args) or body(replica, args, kwargs) gives a value or nothing.
+  // With a deadline (options.timeout_ns) the body is copied, and may be in use after the call.
+  template <class Body>
+  value run_values(Body &&body, const value &args, const value &kwargs,
+                   const dist_run_options &options) const;
+  template <class Body>
+  value run_values(Body &&body, const value &args, const value &kwargs) const;
+  template <class Body>
+  value run_values(Body &&body, const value &args) const;
+  template <class Body>
+  value run_values(Body &&body) const;
+  // With DIST_THREADS_HOST: this thread is replica `replica_id` while it is in body(replica), and waits for the others.
+  template <class Body>
+  void enter(int32_t replica_id, Body &&body) const;
+  void cancel() const { check(dist_strategy_cancel(handle_)); }
+
+  // ---- Values and variables from outside (value.hpp, variable.hpp, outside.hpp)
+  template <class Fn>
+  value values_from_function(Fn &&fn) const;
+  value read(const variable_ref &variable) const;
+  void assign(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN) const;
+  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;
+  bool created_in_scope(const value &variable) const;
+  const char *variable_device(const variable_ref &variable, int32_t copy) const;
+  // Throws error DIST_DATA_LOSS, with the replica and the two elements, where the copies are no longer equal.
+  void check_drift(const variable_ref &variable) const;
+  // Where they are no longer equal.
+  dist_drift drift(const variable_ref &variable) const;
+
+  value reduce(reduce_op op, const value &given) const;
+  value reduce(reduce_op op, const value &given, std::initializer_list<int32_t> axes) const;
+  value reduce_to(reduce_op op, const value &given, const destination &where) const;
+  std::vector<value> batch_reduce_to(reduce_op op,
+                                     const std::vector<std::pair<value, destination>> &pairs) const;
+  value broadcast_to(const value &given, const destination &where) const;
+  value gather(const value &given, int32_t axis) const;
+  std::string destination_device(const destination &where) const;
+  value local_results(const value &given) const;
+  // fn(tensor copy, args) on every copy, some at the same time.
+  template <class Fn>
+  void update(const variable_ref &variable, Fn &&fn, const value &args) const;
+  // fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
+  template <class Fn>
+  value update_values(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
+                      bool ungrouped = false) const;
+  template <class Fn>
+  value update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped = false) const;
+
+  // ---- Looking inside (inspect.hpp)
+  std::string explain() const;
+  std::string write_trace() const;
+  std::string write_metrics(const char *name = nullptr) const;
+  std::vector<dist_straggler> stragglers() const;
+
+  // ---- Scopes (scope.hpp): they end with what these give
+  scope_guard scope() const;
+  colocation_guard colocate(const value &variable) const;
+
+ protected:
+  // With functions of the host's (see strategy_functions): throws what they threw.
+  void check_call(dist_status status) const {
+    if (status == DIST_OK) return;
+    if (failures_ != nullptr) failures_->check(status);
+    throw error(status);
+  }
+
+  dist_strategy *handle_ = nullptr;
+  detail::failures *failures_ = nullptr;  // of the owner's functions
+};
+
+namespace detail {
+struct strategy_host;
+}
+struct strategy_functions;
+
+class strategy : public strategy_ref {
+ public:
+  // A mirrored strategy; 0: as many replicas as there are usable CPUs.
+  explicit strategy(int32_t num_replicas = 0) {
+    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+    options.num_replicas = num_replicas;
+    check(dist_strategy_create(&options, &handle_));
+  }
+  explicit strategy(const dist_strategy_options &options) { check(dist_strategy_create(&options, &handle_)); }
+  // With functions of the host's, see cross_device.hpp.
+  strategy(dist_strategy_options options, strategy_functions functions);
+  ~strategy() {
+    if (dist_strategy_destroy(handle_) != DIST_OK) host_.release();  // it lives on, and so do its functions
+  }
+  strategy(strategy &&other) noexcept { swap(other); }
+  strategy &operator=(strategy &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  strategy(const strategy &) = delete;
+  strategy &operator=(const strategy &) = delete;
+
+  // Ends it now; throws, and goes on, where a run is under way or groups or works are left.
+  void destroy() {
+    check(dist_strategy_destroy(handle_));
+    handle_ = nullptr;
+  }
+
+ private:
+  void swap(strategy &other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(failures_, other.failures_);
+    host_.swap(other.host_);
+  }
+
+  std::unique_ptr<detail::strategy_host, void (*)(detail::strategy_host *)> host_{nullptr, nullptr};
+};
+
+}  // namespace dist
+#endif  // DIST_HPP_STRATEGY_HPP

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/tensor.hpp: views of the host's memory. A vector, array or span is one as it stands; nothing is copied, and
+// nothing allocated but for a list that is made in the call (see tensor_list).
+#ifndef DIST_HPP_TENSOR_HPP
+#define DIST_HPP_TENSOR_HPP
+
+#include <array>
+#include <complex>
+#include <initializer_list>
+#include <optional>
+
+#include "error.hpp"
+
+namespace dist {
+
+// C++ types that are a dtype: numbers and bool, not characters.
+template <class T>
+inline constexpr bool is_element = std::is_same_v<T, bool> || std::is_same_v<T, float> ||
+                                   std::is_same_v<T, double> || std::is_same_v<T, std::complex<float>> ||
+                                   (std::is_integral_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, char> &&
+                                    !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> &&
+                                    !std::is_same_v<T, char32_t>);
+
+template <class T>
+constexpr dist_dtype dtype_of() {
+  static_assert(is_element<T>, "libdist has no dtype for this element type; make a tensor of a dist_tensor");
+  if constexpr (std::is_same_v<T, bool>)
+    return DIST_BOOL;
+  else if constexpr (std::is_same_v<T, float>)
+    return DIST_F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DIST_F64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return DIST_COMPLEX64;
+  else {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    if constexpr (sizeof(T) == 1)
+      return is_signed ? DIST_I8 : DIST_U8;
+    else if constexpr (sizeof(T) == 2)
+      return is_signed ? DIST_I16 : DIST_U16;
+    else if constexpr (sizeof(T) == 4)
+      return is_signed ? DIST_I32 : DIST_U32;
+    else
+      return is_signed ? DIST_I64 : DIST_U64;
+  }
+}
+
+namespace detail {
+template <class T>
+using enable_if_element = std::enable_if_t<is_element<std::remove_const_t<T>>>;
+template <class Container>
+using pointee = std::remove_pointer_t<decltype(std::declval<Container &>().data())>;
+}  // namespace detail
+
+// A view with a shape of its own, so that it can be made in one expression.
+class tensor {
+ public:
+  template <class T, class = detail::enable_if_element<T>>
+  tensor(T *data, std::initializer_list<int64_t> shape)
+      : tensor(data, dtype_of<std::remove_const_t<T>>(), shape.begin(), shape.size()) {}
+  template <class T, class = detail::enable_if_element<T>>
+  tensor(T *data, const std::vector<int64_t> &shape)
+      : tensor(data, dtype_of<std::remove_const_t<T>>(), shape.data(), shape.size()) {}
+  template <class T, class = detail::enable_if_element<T>>
+  tensor(T *data, std::size_t elements) : tensor(data, {static_cast<int64_t>(elements)}) {}
+  // Of a dtype that C++ has no type for: DIST_F16, DIST_BF16.
+  tensor(const void *data, dist_dtype dtype, std::initializer_list<int64_t> shape)
+      : tensor(data, dtype, shape.begin(), shape.size()) {}
+  // A vector, array or span: one dimension.
+  template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
+  tensor(Container &elements)  // NOLINT: meant to be implicit
+      : tensor(elements.data(), elements.size()) {}
+  // A view from the library: its shape is copied, so that it may outlive the object it came from, data excepted.
+  explicit tensor(const dist_tensor &view)
+      : tensor(view.data, view.dtype, view.shape, static_cast<std::size_t>(view.ndim)) {
+    if (view.strides == nullptr) return;
+    for (int32_t i = 0; i < view.ndim; ++i) strides_[static_cast<std::size_t>(i)] = view.strides[i];
+    has_strides_ = true;
+  }
+  // The same memory with other strides, in elements, one for each dimension.
+  tensor strided(std::initializer_list<int64_t> strides) const {
+    if (strides.size() != static_cast<std::size_t>(ndim_))
+      throw error(DIST_INVALID_ARGUMENT, "a tensor has one stride for each dimension");
+    tensor other = *this;
+    std::size_t i = 0;
+    for (const int64_t stride : strides) other.strides_[i++] = stride;
+    other.has_strides_ = true;
+    return other;
+  }
+
+  dist_tensor get() const noexcept {
+    return {data_, dtype_, ndim_, ndim_ == 0 ? nullptr : shape_.data(),
+            has_strides_ ? strides_.data() : nullptr};
+  }
+  dist_dtype dtype() const noexcept { return dtype_; }
+  int32_t ndim() const noexcept { return ndim_; }
+  int64_t size(int32_t dim) const { return shape_.at(static_cast<std::size_t>(dim)); }
+  int64_t elements() const noexcept {
+    int64_t product = 1;
+    for (int32_t i = 0; i < ndim_; ++i) product *= shape_[static_cast<std::size_t>(i)];
+    return product;
+  }
+  // The data as T; throws where the dtype is another.
+  template <class T>
+  T *data() const {
+    if (dtype_ != dtype_of<std::remove_const_t<T>>())
+      throw error(DIST_INVALID_ARGUMENT, "the tensor has another dtype");
+    return static_cast<T *>(data_);
+  }
+
+ private:
+  tensor(const void *data, dist_dtype dtype, const int64_t *shape, std::size_t ndim)
+      : data_(const_cast<void *>(data)), dtype_(dtype), ndim_(static_cast<int32_t>(ndim)) {
+    if (ndim > shape_.size())
+      throw error(DIST_INVALID_ARGUMENT, "a tensor has at most DIST_MAX_NDIM dimensions");
+    for (std::size_t i = 0; i < ndim; ++i) shape_[i] = shape[i];
+  }
+
+  void *data_;
+  dist_dtype dtype_;
+  int32_t ndim_;
+  bool has_strides_ = false;
+  std::array<int64_t, DIST_MAX_NDIM> shape_{};
+  std::array<int64_t, DIST_MAX_NDIM> strides_{};
+};
+
+// Tensors for a call that comes again in every step: what the C API reads lies ready in it.
+class tensor_list {
+ public:
+  explicit tensor_list(std::vector<tensor> list) : list_(std::move(list)) { look(); }
+  tensor_list(std::initializer_list<tensor> list) : list_(list) { look(); }
+  tensor_list(const tensor_list &other) : list_(other.list_) { look(); }
+  tensor_list(tensor_list &&other) noexcept = default;  // what the views point to moves along
+  tensor_list &operator=(tensor_list other) noexcept {
+    list_.swap(other.list_);
+    views_.swap(other.views_);
+    return *this;
+  }
+  ~tensor_list() = default;
+
+  std::size_t size() const noexcept { return list_.size(); }
+  const tensor &operator[](std::size_t index) const { return list_.at(index); }
+  const dist_tensor *get() const noexcept { return views_.data(); }
+
+ private:
+  void look() {
+    views_.reserve(list_.size());
+    for (const tensor &each : list_) views_.push_back(each.get());
+  }
+
+  std::vector<tensor> list_;
+  std::vector<dist_tensor> views_;
+};
+
+// In the place of tensors that a member does not give, or does not get.
+struct nothing_t {};
+inline constexpr nothing_t nothing{};
+
+// What a function takes where it takes tensors: one, a list, or nothing. Made in the call, and gone with it.
+class tensors {
+ public:
+  tensors(nothing_t) noexcept {}                        // NOLINT: these are meant to be implicit
+  tensors(const tensor &one) : tensors(one, only{}) {}  // NOLINT
+  template <class Container, class = std::enable_if_t<std::is_convertible_v<Container &, tensor>>>
+  tensors(Container &elements) : tensors(elements, only{}) {}  // NOLINT
+  tensors(const tensor_list &list) noexcept
+      : views_(list.get()), size_(list.size()), given_(true) {}  // NOLINT
+  tensors(const std::vector<tensor> &list) : given_(true) {      // NOLINT
+    many_.reserve(list.size());
+    for (const tensor &each : list) many_.push_back(each.get());
+    views_ = many_.data();
+    size_ = many_.size();
+  }
+  // {a, b, ...}: allocates, as a vector of tensors does; a tensor_list does not.
+  template <class... More,
+            class = std::enable_if_t<(std::is_convertible_v<const More &, const tensor &> && ...)>>
+  tensors(const tensor &first, const tensor &second, const More &...more)
+      : many_{first.get(), second.get(), static_cast<const tensor &>(more).get()...},
+        views_(many_.data()),
+        size_(many_.size()),
+        given_(true) {}
+  tensors(const tensors &) = delete;
+  tensors &operator=(const tensors &) = delete;
+  ~tensors() = default;
+
+  bool given() const noexcept { return given_; }
+  std::size_t size() const noexcept { return size_; }
+  const dist_tensor *in() const noexcept { return views_; }
+  dist_tensor *out() const noexcept {
+    return const_cast<dist_tensor *>(views_);
+  }  // libdist writes to the data alone
+
+ private:
+  struct only {};
+  template <class One>
+  tensors(One &one, only)
+      : single_(tensor(one)), view_(single_->get()), views_(&view_), size_(1), given_(true) {}
+
+  std::optional<tensor> single_;
+  dist_tensor view_{};
+  std::vector<dist_tensor> many_;
+  const dist_tensor *views_ = nullptr;
+  std::size_t size_ = 0;
+  bool given_ = false;
+};
+
+// ---- Operators -------------------------------------------------------------------------------------------
+
+enum class reduce_op : int32_t {
+  sum = DIST_REDUCE_SUM,
+  mean = DIST_REDUCE_MEAN,
+  min = DIST_REDUCE_MIN,
+  max = DIST_REDUCE_MAX,
+  prod = DIST_REDUCE_PROD
+};
+
+// How contributions become one: a reduce_op, or the host's own operator (see reduce_with()).
+class reduction {
+ public:
+  reduction(reduce_op op) noexcept : op_(static_cast<dist_reduce_op>(op)) {}  // NOLINT: meant to be implicit
+  explicit reduction(dist_reduce_fn call, void *data = nullptr, dist_dtype only = 0) noexcept
+      : op_(DIST_REDUCE_USER), dtype_(only), fn_(call), user_data_(data) {}
+
+  dist_reduce_op op() const noexcept { return op_; }
+  dist_dtype dtype() const noexcept { return dtype_; }  // of the only elements that it takes; 0: any
+  dist_reduce_fn fn() const noexcept { return fn_; }
+  void *user_data() const noexcept { return user_data_; }
+
+ private:
+  dist_reduce_op op_;
+  dist_dtype dtype_ = 0;
+  dist_reduce_fn fn_ = nullptr;
+  void *user_data_ = nullptr;
+};
+
+// fn(T, T) on each pair of elements. It is called from several threads at once, where nobody could catch what it throws:
+// declare it noexcept. It lives as long as the collective: name it, for one that is begun or planned.
+template <class T, class Fn>
+reduction reduce_with(Fn &&fn) noexcept {
+  using plain = std::remove_reference_t<Fn>;
+  static_assert(std::is_nothrow_invocable_r_v<T, plain &, T, T>,
+                "the operator runs inside the library: declare it noexcept");
+  return reduction(
+      [](void *acc, const void *in, std::size_t count, dist_dtype, void *user_data) {
+        auto &op = *static_cast<plain *>(user_data);
+        auto *left = static_cast<T *>(acc);
+        const auto *right = static_cast<const T *>(in);
+        for (std::size_t i = 0; i < count; ++i) left[i] = op(left[i], right[i]);
+      },
+      detail::address_of(fn), dtype_of<T>());
+}
+
+// The same of fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]).
+template <class Fn>
+reduction reduce_with(Fn &&fn) noexcept {
+  using plain = std::remove_reference_t<Fn>;
+  static_assert(std::is_nothrow_invocable_v<plain &, void *, const void *, std::size_t, dist_dtype>,
+                "the operator runs inside the library: declare it noexcept");
+  return reduction([](void *acc, const void *in, std::size_t count, dist_dtype dtype,
+                      void *user_data) { (*static_cast<plain *>(user_data))(acc, in, count, dtype); },
+                   detail::address_of(fn));
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_TENSOR_HPP

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/topology.hpp: the pure arithmetic of section 15 of dist.h for C++: where devices are, whose they are, and which
+// part of a tensor each has. Arrays out are borrowed from their object; arrays of coordinates have 4 numbers a device.
+#ifndef DIST_HPP_TOPOLOGY_HPP
+#define DIST_HPP_TOPOLOGY_HPP
+
+#include "inspect.hpp"
+
+namespace dist {
+
+using coordinates = std::array<int32_t, 4>;
+
+// ---- Topologies ------------------------------------------------------------------------------------------
+
+// A topology that somebody else holds.
+class topology_ref {
+ public:
+  topology_ref() noexcept = default;
+  explicit topology_ref(dist_topology *handle) noexcept : handle_(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  dist_topology *get() const noexcept { return handle_; }
+
+  int32_t mesh_rank() const noexcept { return dist_topology_mesh_rank(handle_); }
+  const int32_t *mesh_shape() const noexcept { return dist_topology_mesh_shape(handle_); }
+  int32_t num_tasks() const noexcept { return dist_topology_num_tasks(handle_); }
+  int32_t num_devices_per_task() const noexcept { return dist_topology_num_devices_per_task(handle_); }
+  const int32_t *device_coordinates() const noexcept { return dist_topology_device_coordinates(handle_); }
+  std::size_t num_missing_devices() const noexcept { return dist_topology_num_missing_devices(handle_); }
+  const int32_t *missing_devices() const noexcept { return dist_topology_missing_devices(handle_); }
+  // A TopologyProto.
+  std::string_view serialized() const noexcept {
+    std::size_t size_bytes = 0;
+    const uint8_t *bytes = dist_topology_serialized(handle_, &size_bytes);
+    return {reinterpret_cast<const char *>(bytes), size_bytes};
+  }
+  // -1: there is no device.
+  int32_t task_at(const coordinates &position) const { return number_at(dist_topology_task_at, position); }
+  int32_t device_at(const coordinates &position) const {
+    return number_at(dist_topology_device_at, position);
+  }
+  int32_t cpu_at(const coordinates &position) const { return number_at(dist_topology_cpu_at, position); }
+  std::string device_name_at(const coordinates &position, const char *job = nullptr) const {
+    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+      return dist_topology_device_name_at(handle_, position.data(), job, out, room);
+    });
+  }
+  std::string host_name_at(const coordinates &position, const char *job = nullptr) const {
+    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+      return dist_topology_host_name_at(handle_, position.data(), job, out, room);
+    });
+  }
+  std::string explain() const {
+    return detail::text_of(
+        [&](dist_text_fn fn, void *user_data) { return dist_topology_explain(handle_, fn, user_data); });
+  }
+
+ protected:
+  dist_topology *handle_ = nullptr;
+
+ private:
+  template <class Find>
+  int32_t number_at(Find &&find, const coordinates &position) const {
+    int32_t number = 0;
+    check(find(handle_, position.data(), &number));
+    return number;
+  }
+};
+
+class topology : public topology_ref {
+ public:
+  // device_coordinates: [num_tasks, num_devices_per_task, 4]
+  topology(const std::vector<int32_t> &mesh_shape, const std::vector<int32_t> &device_coordinates,
+           int32_t num_tasks, int32_t num_devices_per_task) {
+    if (static_cast<int64_t>(device_coordinates.size()) != int64_t{num_tasks} * num_devices_per_task * 4)
+      throw error(DIST_INVALID_ARGUMENT, "each device of a topology has 4 coordinates");
+    check(dist_topology_create(mesh_shape.data(), mesh_shape.size(),
+                               device_coordinates.empty() ? nullptr : device_coordinates.data(), num_tasks,
+                               num_devices_per_task, nullptr, &handle_));
+  }
+  static topology from_serialized(std::string_view bytes) {
+    return made([&](dist_topology **out) {
+      return dist_topology_from_serialized(bytes.data(), bytes.size(), nullptr, out);
+    });
+  }
+  // The CPUs that this process may use.
+  static topology from_host() {
+    return made([](dist_topology **out) { return dist_topology_from_host(nullptr, out); });
+  }
+  ~topology() { dist_topology_destroy(handle_); }
+  topology(topology &&other) noexcept : topology_ref(std::exchange(other.handle_, nullptr)) {}
+  topology &operator=(topology &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  topology(const topology &) = delete;
+  topology &operator=(const topology &) = delete;
+
+ private:
+  explicit topology(dist_topology *handle) noexcept : topology_ref(handle) {}
+  template <class Make>
+  static topology made(Make &&make) {
+    dist_topology *handle = nullptr;
+    check(make(&handle));
+    return topology(handle);
+  }
+};
+
+// ---- Device assignments ----------------------------------------------------------------------------------
+
+// An assignment that somebody else holds. Replicas and logical devices may be counted from the end: -1 is the last.
+class device_assignment_ref {
+ public:
+  device_assignment_ref() noexcept = default;
+  explicit device_assignment_ref(const dist_device_assignment *handle) noexcept : handle_(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  const dist_device_assignment *get() const noexcept { return handle_; }
+
+  topology_ref topology() const noexcept { return topology_ref(dist_device_assignment_topology(handle_)); }
+  int32_t num_replicas() const noexcept { return dist_device_assignment_num_replicas(handle_); }
+  int32_t num_logical_devices() const noexcept { return dist_device_assignment_num_logical_devices(handle_); }
+  const int32_t *core_assignment() const noexcept { return dist_device_assignment_core_assignment(handle_); }
+  dist::coordinates coordinates(int32_t replica, int32_t logical_device) const {
+    dist::coordinates position;
+    check(dist_device_assignment_coordinates(handle_, replica, logical_device, position.data()));
+    return position;
+  }
+  int32_t device(int32_t replica = 0, int32_t logical_device = 0) const {
+    int32_t found = 0;
+    check(dist_device_assignment_device(handle_, replica, logical_device, &found));
+    return found;
+  }
+  std::string device_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const {
+    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+      return dist_device_assignment_device_name(handle_, replica, logical_device, job, out, room);
+    });
+  }
+  std::string host_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const {
+    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+      return dist_device_assignment_host_name(handle_, replica, logical_device, job, out, room);
+    });
+  }
+  // Which replicas have their logical device in a task.
+  std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const {
+    const int32_t all = num_replicas();
+    std::vector<int32_t> found(all > 0 ? static_cast<std::size_t>(all) : 0);
+    std::size_t n = 0;
+    check(dist_device_assignment_lookup_replicas(handle_, task, logical_device, found.data(), found.size(),
+                                                 &n));
+    found.resize(n);
+    return found;
+  }
+
+ protected:
+  const dist_device_assignment *handle_ = nullptr;
+};
+
+class device_assignment : public device_assignment_ref {
+ public:
+  // Lays replicas out as blocks of devices; without a stride: 1 everywhere. device_order: DIST_DEVICE_ORDER_...
+  static device_assignment build(const topology_ref &topology, const std::vector<int32_t> &computation_shape,
+                                 int32_t num_replicas = 1, int32_t device_order = DIST_DEVICE_ORDER_AUTO,
+                                 const std::vector<int32_t> &computation_stride = {}) {
+    if (!computation_shape.empty() && !computation_stride.empty() &&
+        computation_shape.size() != computation_stride.size())
+      throw error(DIST_INVALID_ARGUMENT, "computation_shape and computation_stride have one rank");
+    return made([&](dist_device_assignment **out) {
+      return dist_device_assignment_build(
+          topology.get(), computation_shape.empty() ? nullptr : computation_shape.data(),
+          computation_stride.empty() ? nullptr : computation_stride.data(),
+          computation_shape.empty() ? computation_stride.size() : computation_shape.size(), num_replicas,
+          device_order, out);
+    });
+  }
+  // core_assignment: [num_replicas, num_logical_devices, 4]
+  device_assignment(const topology_ref &topology, const std::vector<int32_t> &core_assignment,
+                    int32_t num_replicas, int32_t num_logical_devices) {
+    if (static_cast<int64_t>(core_assignment.size()) != int64_t{num_replicas} * num_logical_devices * 4)
+      throw error(DIST_INVALID_ARGUMENT, "each logical device of an assignment has 4 coordinates");
+    check(dist_device_assignment_create(topology.get(),
+                                        core_assignment.empty() ? nullptr : core_assignment.data(),
+                                        num_replicas, num_logical_devices, 4, &owned_));
+    handle_ = owned_;
+  }
+  // One replica of one logical device, at (0, 0, 0, 0).
+  static device_assignment single(const topology_ref &topology) {
+    return made([&](dist_device_assignment **out) {
+      return dist_device_assignment_create_single(topology.get(), out);
+    });
+  }
+  ~device_assignment() { dist_device_assignment_destroy(owned_); }
+  device_assignment(device_assignment &&other) noexcept { swap(other); }
+  device_assignment &operator=(device_assignment &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  device_assignment(const device_assignment &) = delete;
+  device_assignment &operator=(const device_assignment &) = delete;
+
+ private:
+  explicit device_assignment(dist_device_assignment *handle) noexcept
+      : device_assignment_ref(handle), owned_(handle) {}
+  template <class Make>
+  static device_assignment made(Make &&make) {
+    dist_device_assignment *handle = nullptr;
+    check(make(&handle));
+    return device_assignment(handle);
+  }
+  void swap(device_assignment &other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(owned_, other.owned_);
+  }
+
+  dist_device_assignment *owned_ = nullptr;
+};
+
+inline device_assignment_ref strategy_ref::device_assignment() const noexcept {
+  return device_assignment_ref(dist_strategy_device_assignment(handle_));
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_TOPOLOGY_HPP

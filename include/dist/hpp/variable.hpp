@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// dist/hpp/variable.hpp: section 8 of dist.h for C++: variables. What reads and writes them is a method of whose context
+// it is: strategy.assign(variable, ...) from outside, replica.assign(variable, ...) inside replicas.
+#ifndef DIST_HPP_VARIABLE_HPP
+#define DIST_HPP_VARIABLE_HPP
+
+#include "replica.hpp"
+
+namespace dist {
+
+// A variable that somebody else holds.
+class variable_ref {
+ public:
+  variable_ref() noexcept = default;
+  explicit variable_ref(dist_variable *handle) noexcept : handle_(handle) {}
+
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  dist_variable *get() const noexcept { return handle_; }
+
+  const char *name() const noexcept { return dist_variable_name(handle_); }
+  const char *class_name() const noexcept { return dist_variable_class(handle_); }
+  int32_t synchronization() const noexcept { return dist_variable_synchronization(handle_); }
+  int32_t aggregation() const noexcept { return dist_variable_aggregation(handle_); }
+  bool trainable() const noexcept { return dist_variable_trainable(handle_) != 0; }
+  int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
+  const char *copy_name(int32_t copy) const noexcept { return dist_variable_copy_name(handle_, copy); }
+  // What a replica has of it: a view, to read, and for that replica to write.
+  tensor component(int32_t replica_id) const {
+    dist_tensor view;
+    check(dist_variable_component(handle_, replica_id, &view));
+    return tensor(view);
+  }
+  // To pass it to a run; the value keeps its memory.
+  value as_value() const {
+    return value::made([&](dist_value **out) { return dist_value_create_variable(handle_, out); });
+  }
+  // On one line, for people and logs.
+  std::string describe() const;
+
+ protected:
+  dist_variable *handle_ = nullptr;
+};
+
+// A variable of the host's; values made of it keep its memory.
+class variable : public variable_ref {
+ public:
+  variable(const strategy_ref &owner, const tensor &initial, const char *name = nullptr,
+           int32_t aggregation = DIST_AGGREGATION_NONE) {
+    dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+    options.name = name;
+    options.aggregation = aggregation;
+    create(owner, initial, options);
+  }
+  variable(const strategy_ref &owner, const tensor &initial, const dist_variable_options &options) {
+    create(owner, initial, options);
+  }
+  // initial() gives the first value.
+  template <class Fn, class = std::enable_if_t<std::is_invocable_r_v<value, Fn &>>>
+  variable(const strategy_ref &owner, Fn &&initial, dist_variable_options options) {
+    using call = detail::callback<std::remove_reference_t<Fn>>;
+    call once(initial);
+    options.initial_user_data = &once;
+    options.initial_fn = [](dist_value **out, void *user_data) {
+      auto &self = call::of(user_data);
+      return detail::shielded(self.thrown, -1, [&] { detail::hand_over(out, *self.fn); });
+    };
+    once.thrown.check(dist_variable_create(owner.get(), nullptr, &options, &handle_));
+  }
+  // Takes over a variable, as of dist_replica_variable(), which ends with its strategy otherwise.
+  static variable adopt(dist_variable *handle) noexcept { return variable(handle); }
+  ~variable() { dist_variable_destroy(handle_); }
+  variable(variable &&other) noexcept : variable_ref(std::exchange(other.handle_, nullptr)) {}
+  variable &operator=(variable &&other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  variable(const variable &) = delete;
+  variable &operator=(const variable &) = delete;
+
+ private:
+  explicit variable(dist_variable *handle) noexcept : variable_ref(handle) {}
+  void create(const strategy_ref &owner, const tensor &initial, const dist_variable_options &options) {
+    const dist_tensor view = initial.get();
+    check(dist_variable_create(owner.get(), &view, &options, &handle_));
+  }
+};
+
+inline variable_ref value::variable() const noexcept { return variable_ref(dist_value_variable(handle_)); }
+inline variable_ref value::container() const noexcept { return variable_ref(dist_value_container(handle_)); }
+
+// ---- From outside ----------------------------------------------------------------------------------------
+
+inline value strategy_ref::read(const variable_ref &variable) const {
+  return value::made([&](dist_value **out) { return dist_variable_read(handle_, variable.get(), out); });
+}
+inline void strategy_ref::assign(const variable_ref &variable, const value &given, int32_t how) const {
+  check(dist_variable_assign(handle_, variable.get(), how, given.get()));
+}
+inline void strategy_ref::scatter(const variable_ref &variable, int32_t how, const value &slices) const {
+  check(dist_variable_scatter(handle_, variable.get(), how, slices.get()));
+}
+inline bool strategy_ref::created_in_scope(const value &variable) const {
+  int32_t created = 0;
+  check(dist_variable_created_in_scope(handle_, variable.get(), &created));
+  return created != 0;
+}
+inline const char *strategy_ref::variable_device(const variable_ref &variable, int32_t copy) const {
+  const char *name = nullptr;
+  check(dist_variable_device(handle_, variable.get(), copy, &name));
+  return name;
+}
+inline void strategy_ref::check_drift(const variable_ref &variable) const {
+  check(dist_variable_check_drift(handle_, variable.get(), nullptr));
+}
+inline dist_drift strategy_ref::drift(const variable_ref &variable) const {
+  dist_drift found = DIST_DRIFT_INIT;
+  const dist_status status = dist_variable_check_drift(handle_, variable.get(), &found);
+  if (status != DIST_DATA_LOSS) check(status);
+  return found;
+}
+
+// ---- Inside replicas -------------------------------------------------------------------------------------
+
+inline variable_ref replica::variable(const char *name, const tensor &initial,
+                                      const dist_variable_options &options) const {
+  const dist_tensor view = initial.get();
+  dist_variable *found = nullptr;
+  check(dist_replica_variable(handle_, name, &view, &options, &found));
+  return variable_ref(found);
+}
+inline variable_ref replica::variable(const char *name, const tensor &initial) const {
+  const dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  return variable(name, initial, options);
+}
+inline value replica::read(const variable_ref &variable) const {
+  return value::made([&](dist_value **out) { return dist_replica_read(handle_, variable.get(), out); });
+}
+inline void replica::assign(const variable_ref &variable, const tensor &given, int32_t how,
+                            const collective_options &options) const {
+  const dist_tensor view = given.get();
+  const auto c = options.get();
+  check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
+}
+inline void replica::assign_value(const variable_ref &variable, const value &given, int32_t how,
+                                  const collective_options &options) const {
+  const auto c = options.get();
+  check(dist_replica_assign_value(handle_, variable.get(), how, given.get(), &c));
+}
+inline void replica::scatter(const variable_ref &variable, int32_t how, const value &slices,
+                             const collective_options &options) const {
+  const auto c = options.get();
+  check(dist_replica_scatter(handle_, variable.get(), how, slices.get(), &c));
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_VARIABLE_HPP

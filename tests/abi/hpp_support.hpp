@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of dist.hpp share. cmocka's asserts run on the test's own thread alone: functions of
+// replicas throw instead, by require(), which ends the run and fails the test.
+#ifndef TESTS_ABI_HPP_SUPPORT_HPP
+#define TESTS_ABI_HPP_SUPPORT_HPP
+
+#include <dist/dist.hpp>
+
+#include <setjmp.h>
+#include <cstdarg>
+#include <cstddef>
+#include <string>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+// An exception that libdist knows nothing of.
+struct own_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void require(bool so, const char *what) {
+  if (!so) throw std::logic_error(std::string("not so: ") + what);
+}
+#define REQUIRE(condition) require((condition), #condition)
+
+// A test whose exceptions fail it, in words.
+template <void (*Body)()>
+void guarded(void **) {
+  std::string trouble;
+  try {
+    Body();
+    return;
+  } catch (const std::exception &failure) {
+    trouble = failure.what();
+  }
+  fail_msg("%s", trouble.c_str());
+}
+#define HPP_TEST(body) \
+  { #body, guarded < body>, nullptr, nullptr, nullptr }
+
+// What the call throws is an error of this code; its text.
+template <class Call>
+std::string require_error(dist_status code, const char *what, Call &&call) {
+  try {
+    call();
+  } catch (const dist::error &failure) {
+    if (failure.code() == code) return failure.what();
+    throw std::logic_error(std::string(what) + ": " + dist::status_name(failure.code()) + ", " +
+                           failure.what());
+  }
+  throw std::logic_error(std::string(what) + " threw nothing");
+}
+#define REQUIRE_ERROR(code, call) require_error((code), #call, [&] { (void)(call); })
+
+// The call throws own_error with these words.
+template <class Call>
+void require_own_error(const std::string &words, const char *what, Call &&call) {
+  try {
+    call();
+  } catch (const own_error &failure) {
+    if (failure.what() == words) return;
+    throw std::logic_error(std::string(what) + " threw in other words: " + failure.what());
+  } catch (const std::exception &failure) {
+    throw std::logic_error(std::string(what) + " threw something else: " + failure.what());
+  }
+  throw std::logic_error(std::string(what) + " threw nothing");
+}
+#define REQUIRE_OWN_ERROR(words, call) require_own_error((words), #call, [&] { (void)(call); })
+
+template <class T>
+T scalar_of(const dist::value &value) {
+  return *value.tensor().data<const T>();
+}
+template <class T>
+dist::value scalar(const dist::strategy_ref &owner, T number) {
+  return dist::value(owner, dist::tensor(&number, {}));
+}
+template <class T>
+std::vector<T> row_of(const dist::value &value) {
+  const dist::tensor tensor = value.tensor();
+  const T *data = tensor.data<const T>();
+  return std::vector<T>(data, data + tensor.elements());
+}
+
+#endif  // TESTS_ABI_HPP_SUPPORT_HPP
