@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what each binding offers to the functions of dist.h.
+"""Holds what each binding, and the C++ face, offers to the functions of dist.h.
 
     coverage.py [--list LANGUAGE]
+    coverage.py --programs NM PROGRAM...
 
-A binding offers a function if its hand-written sources call what SWIG made of it. A function that a language
-does not offer needs a row in exceptions.md, and a row that is no longer true is an error too. --list prints a
-language's functions and the files that call them. Exit status: 0, or 1 with what is wrong.
+A binding offers a function if its hand-written sources call what SWIG made of it, the C++ face (dist.hpp) if its
+headers call the function. A function that a language does not offer needs a row in exceptions.md, and a row that is
+no longer true is an error too. --list prints a language's functions and the files that call them. --programs holds the
+C++ face's test programs to the same: together they call, through the face, all that it offers. Exit status: 0, or 1
+with what is wrong.
 """
 import pathlib
 import re
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADER = HERE.parent / "include" / "dist" / "dist.h"
+TESTS = HERE.parent / "tests" / "abi"
 
 # What dist.i gives another form: a function of another name,
 FUNCTIONS = {
@@ -78,6 +83,18 @@ class Language:
         return [self.function(FUNCTIONS.get(name, name))]
 
 
+class Face(Language):
+    """The C++ face: headers that call C's functions, or hand them to what does, by their own names."""
+
+    def __init__(self, folder):
+        super().__init__(folder, "*.hpp", (), None, None, None, None)
+        # Without comments, where a name is no call.
+        self.text = {path: re.sub(r"//.*", "", text) for path, text in self.text.items()}
+
+    def forms(self, name):
+        return [rf"\b{name}\s*[(,)]"]
+
+
 def upper(name):
     return name[0].upper() + name[1:]
 
@@ -110,6 +127,7 @@ LANGUAGES = {
         lambda name: rf"\b_cdist\.{name}\b",
         lambda name: rf"\b_cdist\.{name}\(",
     ),
+    "C++": Face("../include/dist"),
 }
 
 
@@ -151,16 +169,33 @@ def check():
     return wrong
 
 
+def check_programs(nm, programs):
+    """What the test programs of the C++ face do not call, though it offers it."""
+    called = set()
+    for program in programs:
+        symbols = subprocess.run([nm, "-u", program], check=True, stdout=subprocess.PIPE, text=True).stdout
+        called.update(re.findall(r"\bU (dist_\w+)", symbols))
+    excused = exceptions()
+    functions = [function for function in header_functions() if (function, "C++") not in excused]
+    print(f"C++: {len(functions)} functions, {len(programs)} test programs")
+    wrong = [f"no test of dist.hpp calls {function}" for function in functions if function not in called]
+    for path in sorted(TESTS.glob("test_hpp*.cpp")):
+        for function in re.findall(r"\b(dist_\w+)\(", path.read_text(encoding="utf-8")):
+            if function in functions:
+                wrong.append(f"{path.name} calls {function} itself, not through the face")
+    return wrong
+
+
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "--list" and arguments[1] in LANGUAGES:
         for function in header_functions():
             files = LANGUAGES[arguments[1]].callers(function)
             print(function, *(path.relative_to(HERE) for path in files))
         return 0
-    if arguments:
+    if arguments and (arguments[0] != "--programs" or len(arguments) < 3):
         print(__doc__, file=sys.stderr)
         return 2
-    wrong = check()
+    wrong = check_programs(arguments[1], arguments[2:]) if arguments else check()
     for line in wrong:
         print(line)
     return 1 if wrong else 0

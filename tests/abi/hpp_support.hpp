@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <string>
+#include <thread>
 
 extern "C" {
 #include <cmocka.h>
@@ -70,6 +71,19 @@ void require_own_error(const std::string &words, const char *what, Call &&call) 
 }
 #define REQUIRE_OWN_ERROR(words, call) require_own_error((words), #call, [&] { (void)(call); })
 
+// Calls again and again while the members of a run past its deadline are on their way out.
+template <class Call>
+void until_they_are_out(Call &&call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const dist::error &failure) {
+      if (failure.code() != DIST_FAILED_PRECONDITION) throw;
+    }
+    std::this_thread::yield();
+  }
+}
+
 template <class T>
 T scalar_of(const dist::value &value) {
   return *value.tensor().data<const T>();
@@ -77,6 +91,10 @@ T scalar_of(const dist::value &value) {
 template <class T>
 dist::value scalar(const dist::strategy_ref &owner, T number) {
   return dist::value(owner, dist::tensor(&number, {}));
+}
+template <class T>
+dist::value row(const dist::strategy_ref &owner, const std::vector<T> &numbers) {
+  return dist::value(owner, numbers);
 }
 template <class T>
 std::vector<T> row_of(const dist::value &value) {
