@@ -78,6 +78,22 @@ class TrainingLoop(unittest.TestCase):
         self.assertIn("training_loop: ", done.stderr)
 
 
+class TrainingLoopCpp(unittest.TestCase):
+    """The same training in C++ prints what it prints in C, to the last bit."""
+
+    def test_the_same_bits_as_in_c(self):
+        for replicas in ("1", "2", "3", "5"):
+            in_c = subprocess.run(
+                [os.environ["C_PROGRAM"], replicas], check=True, capture_output=True, text=True, timeout=60
+            ).stdout
+            self.assertEqual(output_of(replicas), in_c)
+
+    def test_an_impossible_number_is_an_error(self):
+        done = subprocess.run([PROGRAM, "100000"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("training_loop_cpp: ", done.stderr)
+
+
 class TpuRun(unittest.TestCase):
     """Every CPU that this process may use is a replica, and doubles their number."""
 
