@@ -8,7 +8,6 @@
 #include <array>
 #include <complex>
 #include <initializer_list>
-#include <optional>
 
 #include "error.hpp"
 
@@ -160,10 +159,16 @@ inline constexpr nothing_t nothing{};
 // What a function takes where it takes tensors: one, a list, or nothing. Made in the call, and gone with it.
 class tensors {
  public:
-  tensors(nothing_t) noexcept {}                        // NOLINT: these are meant to be implicit
-  tensors(const tensor &one) : tensors(one, only{}) {}  // NOLINT
-  template <class Container, class = std::enable_if_t<std::is_convertible_v<Container &, tensor>>>
-  tensors(Container &elements) : tensors(elements, only{}) {}  // NOLINT
+  tensors(nothing_t) noexcept {}  // NOLINT: these are meant to be implicit
+  tensors(const tensor &one) noexcept : view_(one.get()), views_(&view_), size_(1), given_(true) {}  // NOLINT
+  template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
+  tensors(Container &elements) noexcept  // NOLINT
+      : length_(static_cast<int64_t>(elements.size())),
+        view_{const_cast<void *>(static_cast<const void *>(elements.data())),
+              dtype_of<std::remove_const_t<detail::pointee<Container>>>(), 1, &length_, nullptr},
+        views_(&view_),
+        size_(1),
+        given_(true) {}
   tensors(const tensor_list &list) noexcept
       : views_(list.get()), size_(list.size()), given_(true) {}  // NOLINT
   tensors(const std::vector<tensor> &list) : given_(true) {      // NOLINT
@@ -187,17 +192,11 @@ class tensors {
   bool given() const noexcept { return given_; }
   std::size_t size() const noexcept { return size_; }
   const dist_tensor *in() const noexcept { return views_; }
-  dist_tensor *out() const noexcept {
-    return const_cast<dist_tensor *>(views_);
-  }  // libdist writes to the data alone
+  // libdist writes to the data alone.
+  dist_tensor *out() const noexcept { return const_cast<dist_tensor *>(views_); }
 
  private:
-  struct only {};
-  template <class One>
-  tensors(One &one, only)
-      : single_(tensor(one)), view_(single_->get()), views_(&view_), size_(1), given_(true) {}
-
-  std::optional<tensor> single_;
+  int64_t length_ = 0;
   dist_tensor view_{};
   std::vector<dist_tensor> many_;
   const dist_tensor *views_ = nullptr;
