@@ -115,6 +115,8 @@ void gathers() {
     int32_t received = -1;
     replica.permute((id + 1) % R, (id + R - 1) % R, tensor(&token, {}), tensor(&received, {}));
     REQUIRE(received == (id + R - 1) % R);
+    replica.all_reduce(reduce_op::sum, columns, {nullptr, -1});
+    replica.all_reduce(reduce_op::sum, columns, {});
     replica.barrier({"end"});
   });
 }
@@ -138,6 +140,10 @@ void lists_in_one_collective() {
     replica.all_gather(both, std::vector<tensor>{tensor(all_weights), tensor(all_bias)});
     REQUIRE(all_weights[5] == 3 && all_bias[2] == 3);
     REQUIRE_ERROR(DIST_INVALID_ARGUMENT, replica.all_gather(both, all_weights));
+
+    std::array<int64_t, 1> third{1};
+    replica.all_reduce(reduce_op::sum, {weights, bias, third}, {weights, bias, third}, {"three"});
+    REQUIRE(weights[0] == 9 && bias[0] == 9 && third[0] == 3);
 
     // Every second number of four.
     std::array<int32_t, 4> numbers{1, 2, 3, 4};

@@ -32,25 +32,18 @@ class group_ref {
 class group : public group_ref {
  public:
   group(const strategy_ref &owner, const std::vector<int32_t> &replica_ids) {
-    check(dist_group_create(owner.get(), replica_ids.data(), replica_ids.size(), &owned_));
-    handle_ = owned_;
+    dist_group *made = nullptr;
+    check(dist_group_create(owner.get(), replica_ids.data(), replica_ids.size(), &made));
+    handle_ = made;
   }
-  ~group() { dist_group_destroy(owned_); }
-  group(group &&other) noexcept { swap(other); }
+  ~group() { dist_group_destroy(const_cast<dist_group *>(handle_)); }  // made here, not to be changed
+  group(group &&other) noexcept { std::swap(handle_, other.handle_); }
   group &operator=(group &&other) noexcept {
-    swap(other);
+    std::swap(handle_, other.handle_);
     return *this;
   }
   group(const group &) = delete;
   group &operator=(const group &) = delete;
-
- private:
-  void swap(group &other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(owned_, other.owned_);
-  }
-
-  dist_group *owned_ = nullptr;
 };
 
 // ---- Options ---------------------------------------------------------------------------------------------

@@ -233,7 +233,7 @@ class dataset {
     std::unique_ptr<source> kept(new source{std::forward<Fn>(fn), made.thrown_.add()});
     dist_dataset *handle = nullptr;
     made.thrown_.check(create(kept.get(), &handle));
-    kept.release();
+    (void)kept.release();  // the dataset's now
     made.handle_.reset(handle);
     return made;
   }

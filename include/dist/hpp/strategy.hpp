@@ -153,7 +153,8 @@ class strategy : public strategy_ref {
   // With functions of the host's, see cross_device.hpp.
   strategy(dist_strategy_options options, strategy_functions functions);
   ~strategy() {
-    if (dist_strategy_destroy(handle_) != DIST_OK) host_.release();  // it lives on, and so do its functions
+    if (dist_strategy_destroy(handle_) != DIST_OK)
+      (void)host_.release();  // it lives on, and so do its functions
   }
   strategy(strategy &&other) noexcept { swap(other); }
   strategy &operator=(strategy &&other) noexcept {

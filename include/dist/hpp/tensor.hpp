@@ -169,22 +169,14 @@ class tensors {
         views_(&view_),
         size_(1),
         given_(true) {}
-  tensors(const tensor_list &list) noexcept
-      : views_(list.get()), size_(list.size()), given_(true) {}  // NOLINT
-  tensors(const std::vector<tensor> &list) : given_(true) {      // NOLINT
-    many_.reserve(list.size());
-    for (const tensor &each : list) many_.push_back(each.get());
-    views_ = many_.data();
-    size_ = many_.size();
-  }
+  tensors(const tensor_list &list) noexcept : tensors(ready{}, list.get(), list.size()) {}  // NOLINT
+  tensors(const std::vector<tensor> &list) { look(list); }                                  // NOLINT
   // {a, b, ...}: allocates, as a vector of tensors does; a tensor_list does not.
-  template <class... More,
-            class = std::enable_if_t<(std::is_convertible_v<const More &, const tensor &> && ...)>>
+  template <class... More, class = std::enable_if_t<(std::is_convertible_v<const More &, tensor> && ...)>>
   tensors(const tensor &first, const tensor &second, const More &...more)
-      : many_{first.get(), second.get(), static_cast<const tensor &>(more).get()...},
-        views_(many_.data()),
-        size_(many_.size()),
-        given_(true) {}
+      : made_{first, second, tensor(more)...} {
+    look(made_);
+  }
   tensors(const tensors &) = delete;
   tensors &operator=(const tensors &) = delete;
   ~tensors() = default;
@@ -196,8 +188,19 @@ class tensors {
   dist_tensor *out() const noexcept { return const_cast<dist_tensor *>(views_); }
 
  private:
+  struct ready {};  // lest {nullptr, 5}, a collective's options, be taken for tensors
+  tensors(ready, const dist_tensor *views, std::size_t n) noexcept : views_(views), size_(n), given_(true) {}
+  void look(const std::vector<tensor> &list) {
+    many_.reserve(list.size());
+    for (const tensor &each : list) many_.push_back(each.get());
+    views_ = many_.data();
+    size_ = many_.size();
+    given_ = true;
+  }
+
   int64_t length_ = 0;
   dist_tensor view_{};
+  std::vector<tensor> made_;
   std::vector<dist_tensor> many_;
   const dist_tensor *views_ = nullptr;
   std::size_t size_ = 0;

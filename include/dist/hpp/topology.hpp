@@ -179,10 +179,11 @@ class device_assignment : public device_assignment_ref {
                     int32_t num_replicas, int32_t num_logical_devices) {
     if (static_cast<int64_t>(core_assignment.size()) != int64_t{num_replicas} * num_logical_devices * 4)
       throw error(DIST_INVALID_ARGUMENT, "each logical device of an assignment has 4 coordinates");
+    dist_device_assignment *created = nullptr;
     check(dist_device_assignment_create(topology.get(),
                                         core_assignment.empty() ? nullptr : core_assignment.data(),
-                                        num_replicas, num_logical_devices, 4, &owned_));
-    handle_ = owned_;
+                                        num_replicas, num_logical_devices, 4, &created));
+    handle_ = created;
   }
   // One replica of one logical device, at (0, 0, 0, 0).
   static device_assignment single(const topology_ref &topology) {
@@ -190,30 +191,25 @@ class device_assignment : public device_assignment_ref {
       return dist_device_assignment_create_single(topology.get(), out);
     });
   }
-  ~device_assignment() { dist_device_assignment_destroy(owned_); }
-  device_assignment(device_assignment &&other) noexcept { swap(other); }
+  ~device_assignment() {  // made here, not to be changed
+    dist_device_assignment_destroy(const_cast<dist_device_assignment *>(handle_));
+  }
+  device_assignment(device_assignment &&other) noexcept { std::swap(handle_, other.handle_); }
   device_assignment &operator=(device_assignment &&other) noexcept {
-    swap(other);
+    std::swap(handle_, other.handle_);
     return *this;
   }
   device_assignment(const device_assignment &) = delete;
   device_assignment &operator=(const device_assignment &) = delete;
 
  private:
-  explicit device_assignment(dist_device_assignment *handle) noexcept
-      : device_assignment_ref(handle), owned_(handle) {}
+  explicit device_assignment(dist_device_assignment *handle) noexcept : device_assignment_ref(handle) {}
   template <class Make>
   static device_assignment made(Make &&make) {
     dist_device_assignment *handle = nullptr;
     check(make(&handle));
     return device_assignment(handle);
   }
-  void swap(device_assignment &other) noexcept {
-    std::swap(handle_, other.handle_);
-    std::swap(owned_, other.owned_);
-  }
-
-  dist_device_assignment *owned_ = nullptr;
 };
 
 inline device_assignment_ref strategy_ref::device_assignment() const noexcept {

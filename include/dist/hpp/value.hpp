@@ -59,7 +59,7 @@ class value {
     value wrapped = made([&](dist_value **out) {
       return dist_value_wrap_tensor(owner.get(), &view, detail::unbox<held>, boxed.get(), out);
     });
-    boxed.release();
+    (void)boxed.release();  // the value's now
     return wrapped;
   }
 
@@ -102,7 +102,7 @@ class value {
     value wrapped = made([&](dist_value **out) {
       return dist_value_wrap_object(owner.get(), thing.get(), detail::unbox<T>, out);
     });
-    thing.release();
+    (void)thing.release();  // the value's now
     return wrapped;
   }
   // DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED, DIST_VALUE_SPARSE.
