@@ -80,8 +80,7 @@ class dataset_iterator {
 
  private:
   friend class dataset;
-  dataset_iterator(dist_iterator *handle, detail::source_failures thrown)
-      : handle_(handle), thrown_(std::move(thrown)) {}
+  explicit dataset_iterator(detail::source_failures thrown) : thrown_(std::move(thrown)) {}
 
   struct destroy {
     void operator()(dist_iterator *handle) const noexcept { dist_iterator_destroy(handle); }
@@ -157,15 +156,19 @@ class dataset {
 
   // A pass; each is the next one of this dataset.
   dataset_iterator iterate() const {
+    dataset_iterator pass(thrown_);
     dist_iterator *made = nullptr;
     thrown_.check(dist_iterator_create(handle_.get(), &made));
-    return dataset_iterator(made, thrown_);
+    pass.handle_.reset(made);
+    return pass;
   }
   // A pass from its middle on.
   dataset_iterator iterate_from(const dist_position &position) const {
+    dataset_iterator pass(thrown_);
     dist_iterator *made = nullptr;
     thrown_.check(dist_iterator_create_at(handle_.get(), &position, &made));
-    return dataset_iterator(made, thrown_);
+    pass.handle_.reset(made);
+    return pass;
   }
   // What batches are like: a text for each tensor of each replica.
   value element_spec() const {

@@ -31,6 +31,7 @@ namespace detail {
 // Values and where they go, as the C API takes them; and what it makes of them.
 struct reduction_batch {
   explicit reduction_batch(const std::vector<std::pair<value, destination>> &pairs) : results(pairs.size()) {
+    taken.reserve(pairs.size());
     for (const auto &pair : pairs) {
       values.push_back(pair.first.get());
       const dist_destination *where = pair.second.get();
@@ -39,16 +40,15 @@ struct reduction_batch {
     }
   }
   const dist_destination *where() const noexcept { return somewhere ? places.data() : nullptr; }
-  std::vector<value> take() const {
-    std::vector<value> taken;
-    taken.reserve(results.size());
-    for (dist_value *each : results) taken.push_back(value::adopt(each));
-    return taken;
+  std::vector<value> take() noexcept {
+    for (dist_value *each : results) taken.push_back(value::adopt(each));  // there is room
+    return std::move(taken);
   }
 
   std::vector<dist_value *> values;
   std::vector<dist_destination> places;
   std::vector<dist_value *> results;
+  std::vector<value> taken;
   bool somewhere = false;
 };
 

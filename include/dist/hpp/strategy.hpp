@@ -15,17 +15,12 @@ namespace dist {
 
 class value;
 class variable_ref;
-class replica;
-class group;
 class destination;
 class device_assignment_ref;
 class partition;
 class scope_guard;
 class colocation_guard;
 struct value_shard;
-
-// A collective's options; what is left out has C's defaults. See dist_collective_options.
-struct collective_options;
 
 class strategy_ref {
  public:
@@ -125,7 +120,8 @@ class strategy_ref {
   colocation_guard colocate(const value &variable) const;
 
  protected:
-  // With functions of the host's (see strategy_functions): throws what they threw.
+  // With functions of the host's (see strategy_functions): throws what they threw. A handle that libdist gave, as to a merge
+  // function, does not know of them, and throws an error in the same words.
   void check_call(dist_status status) const {
     if (status == DIST_OK) return;
     if (failures_ != nullptr) failures_->check(status);
