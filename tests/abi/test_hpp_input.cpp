@@ -56,6 +56,8 @@ void passes_over_tensors() {
   REQUIRE_ERROR(DIST_OUT_OF_RANGE, pass.next());
   assert_true(numbers_of(dataset.iterate_from(position).next()) == (std::vector<int32_t>{4, 5, 6, 7}));
 
+  const dist::dataset::iterator third(dataset.get());
+  assert_true(numbers_of(*third) == (std::vector<int32_t>{0, 1, 2, 3}));
   const value spec = dataset.element_spec();
   assert_string_equal(spec[1].text(), "i32[?]");
   assert_true(dataset.explain().find("10") != std::string::npos);

@@ -58,6 +58,20 @@ struct source {
 // One pass over a dataset: for (const dist::value &batch : pass) ..., or batch by batch.
 class dataset_iterator {
  public:
+  explicit dataset_iterator(dist_dataset *source, detail::source_failures thrown = {})
+      : thrown_(std::move(thrown)) {
+    dist_iterator *made = nullptr;
+    thrown_.check(dist_iterator_create(source, &made));
+    handle_.reset(made);
+  }
+  // From a position on.
+  dataset_iterator(dist_dataset *source, const dist_position &position, detail::source_failures thrown = {})
+      : thrown_(std::move(thrown)) {
+    dist_iterator *made = nullptr;
+    thrown_.check(dist_iterator_create_at(source, &position, &made));
+    handle_.reset(made);
+  }
+
   // Throws error DIST_OUT_OF_RANGE at the end.
   value next() {
     dist_value *batch = nullptr;
@@ -79,9 +93,6 @@ class dataset_iterator {
   dist_iterator *get() const noexcept { return handle_.get(); }
 
  private:
-  friend class dataset;
-  explicit dataset_iterator(detail::source_failures thrown) : thrown_(std::move(thrown)) {}
-
   struct destroy {
     void operator()(dist_iterator *handle) const noexcept { dist_iterator_destroy(handle); }
   };
@@ -155,20 +166,10 @@ class dataset {
   }
 
   // A pass; each is the next one of this dataset.
-  dataset_iterator iterate() const {
-    dataset_iterator pass(thrown_);
-    dist_iterator *made = nullptr;
-    thrown_.check(dist_iterator_create(handle_.get(), &made));
-    pass.handle_.reset(made);
-    return pass;
-  }
+  dataset_iterator iterate() const { return dataset_iterator(handle_.get(), thrown_); }
   // A pass from its middle on.
   dataset_iterator iterate_from(const dist_position &position) const {
-    dataset_iterator pass(thrown_);
-    dist_iterator *made = nullptr;
-    thrown_.check(dist_iterator_create_at(handle_.get(), &position, &made));
-    pass.handle_.reset(made);
-    return pass;
+    return dataset_iterator(handle_.get(), position, thrown_);
   }
   // What batches are like: a text for each tensor of each replica.
   value element_spec() const {
@@ -208,6 +209,7 @@ class dataset {
   class iterator {
    public:
     iterator() noexcept = default;
+    explicit iterator(dist_dataset *source) : iterator(dataset_iterator(source)) {}
     explicit iterator(dataset_iterator pass) : pass_(std::make_shared<dataset_iterator>(std::move(pass))) {
       ++*this;
     }
