@@ -156,9 +156,10 @@ Status report(const Variable& variable, const Copies& copies, const Drift& drift
 }  // namespace
 
 Status check_drift(const CrossReplica& context, const Variable& variable, Drift* out) {
-  if (!variable.plain() && variable.num_replicas() != context.num_replicas) {
-    return invalid_argument("variable \"%s\" has %d copies for %d replicas: it is another strategy's",
-                            variable.name(), variable.num_replicas(), context.num_replicas);
+  // A variable lives in the memory of the strategy that made it.
+  if (!variable.plain() && &variable.memory() != context.memory) {
+    return invalid_argument("variable \"%s\" is another strategy's: ask the one that made it",
+                            variable.name());
   }
   *out = Drift{};
   if (variable.sync_on_read()) return kOk;
