@@ -390,7 +390,8 @@ void Exchange::run_kernel(const Task& task, const std::byte* const* src, std::by
       if (task.num_src == 0) {
         std::memset(dst[d], 0, bytes);
       } else if (dst[d] != src[0]) {
-        std::memcpy(dst[d], src[0], bytes);
+        // They may overlap: a member whose buffers do says so, perhaps after a peer has begun.
+        std::memmove(dst[d], src[0], bytes);
       }
     }
     return;

@@ -6,6 +6,7 @@
 #include "reduce_support.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static dist_variable *variable_of(dist_strategy *strategy, float number) {
   const dist_tensor initial = {&number, DIST_F32, 0, NULL, NULL};
