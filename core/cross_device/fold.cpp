@@ -8,14 +8,6 @@
 #include "core/kernel/fp_environment.hpp"
 
 namespace dist {
-namespace {
-
-std::size_t cache_bytes() noexcept {
-  static const std::size_t kBytes = last_level_cache_bytes();
-  return kBytes;
-}
-
-}  // namespace
 
 Status check_reduction(dist_reduce_op op) noexcept {
   if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
@@ -82,7 +74,7 @@ void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
 
 Status FoldPlan::run(Arena& arena) {
   // Results that would not stay in the cache anyway go past it: their old contents are not read first.
-  const bool stream = result_bytes_ > cache_bytes() / 2;
+  const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
   const auto blocks = [this, stream](int64_t first, int64_t last) {
     const FpEnvironment environment;
     for (int64_t block = first; block < last; ++block) run_block(static_cast<std::size_t>(block), stream);

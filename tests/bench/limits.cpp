@@ -22,6 +22,13 @@ void pin_this_thread(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
+// Where both replicas ended on one CPU, any two.
+CpuPair apart(const CpuPair& seen) {
+  if (seen.first != seen.second) return seen;
+  const std::vector<int> usable = usable_cpus();
+  return {usable[0], usable[1]};
+}
+
 // Two threads hand a number to and fro, each in a line of its own; a round trip is two hops.
 class CacheLineHop final : public Side {
  public:
@@ -29,11 +36,7 @@ class CacheLineHop final : public Side {
   std::string name() const override { return "cache-line hop"; }
 
   void block(const Plan& plan, Samples& samples) override {
-    CpuPair cpus = between_;
-    if (cpus.first == cpus.second) {  // both replicas ended on one CPU: any pair
-      const std::vector<int> usable = usable_cpus();
-      cpus = {usable[0], usable[1]};
-    }
+    const CpuPair cpus = apart(between_);
     ping_.store(0);
     pong_.store(0);
     std::jthread far([&] {
@@ -97,26 +100,23 @@ class LoopsAlone final : public Side {
 
   void block(const Plan& plan, Samples& samples) override {
     data_.expect(plan.iterations);
-    const std::vector<int> usable = usable_cpus();
-    const CpuPair cpus = on_.first == on_.second ? CpuPair{usable[0], usable[1]} : on_;
-    std::barrier<> meet(2);
+    const CpuPair cpus = apart(on_);
+    std::barrier<> barrier(2);
     Stopwatch watch(2, plan);
     const auto half = [&](int which, int cpu) {
       pin_this_thread(cpu);
       const size_t middle = data_.count() / 2, first = which == 0 ? 0 : middle;
-      auto *const a = static_cast<float*>(data_.in(0)) + first, *const b =
-                                                                    static_cast<float*>(data_.in(1)) + first;
       const size_t n = which == 0 ? middle : data_.count() - middle;
-      for (int batch = 0; batch <= plan.batches; ++batch) {
-        data_.reset(which);
-        meet.arrive_and_wait();
-        const double begin = now_us();
-        for (int i = 0; i < plan.iterations; ++i) sum_both(a, b, n);
-        watch.record(which, begin, now_us());
-        meet.arrive_and_wait();  // the other half is done
-        data_.check(which, plan.iterations);
-        meet.arrive_and_wait();
-      }
+      auto* const a = static_cast<float*>(data_.in(0)) + first;
+      auto* const b = static_cast<float*>(data_.in(1)) + first;
+      const auto meet = [&] {
+        barrier.arrive_and_wait();
+        return true;
+      };
+      replica_block(plan, watch, &data_, which, meet, [&] {
+        sum_both(a, b, n);
+        return true;
+      });
     };
     {
       const std::jthread other([&] { half(1, cpus.second); });

@@ -35,6 +35,19 @@ bool read_line(const char* path, char* line, std::size_t size) noexcept {
   return got;
 }
 
+std::size_t ask_last_level_cache() noexcept {
+  // The kernel's own table first: in a virtual machine the C library may report the whole host's.
+  for (const char* path :
+       {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
+    char line[32];
+    unsigned long kib = 0;
+    if (read_line(path, line, sizeof line) && std::sscanf(line, "%luK", &kib) == 1 && kib > 0)
+      return kib << 10;
+  }
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
+}
+
 }  // namespace
 
 int current_cpu() noexcept { return sched_getcpu(); }
@@ -170,16 +183,8 @@ int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept {
 }
 
 std::size_t last_level_cache_bytes() noexcept {
-  // The kernel's own table first: in a virtual machine the C library may report the whole host's.
-  for (const char* path :
-       {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
-    char line[32];
-    unsigned long kib = 0;
-    if (read_line(path, line, sizeof line) && std::sscanf(line, "%luK", &kib) == 1 && kib > 0)
-      return kib << 10;
-  }
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{32} << 20;
+  static const std::size_t kBytes = ask_last_level_cache();
+  return kBytes;
 }
 
 }  // namespace dist
