@@ -195,20 +195,36 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(DLManagedTensor)
 %apply dist_value * { void * }; /* dist_value_object(): a token */
 
+%define %dist_out_values(VALUES, OUT)
+%typemap(argout) VALUES %{
+  {
+    PyObject *const list = PyList_New((Py_ssize_t)$1);
+    for (size_t i = 0; list && i < $1; i++)
+      PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong(dist_swig::number(OUT[i])));
+    $result = SWIG_Python_AppendOutput($result, list);
+  }
+%}
+%enddef
 %typemap(in) (size_t n, dist_value **out_values) (std::vector<dist_value *> values) %{
   $1 = PyLong_AsSize_t($input);
   if (PyErr_Occurred()) SWIG_fail;
   values.assign($1 + 1, nullptr);
   $2 = values.data();
 %}
-%typemap(argout) (size_t n, dist_value **out_values) %{
-  {
-    PyObject *const list = PyList_New((Py_ssize_t)$1);
-    for (size_t i = 0; list && i < $1; i++)
-      PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromLongLong(dist_swig::number($2[i])));
-    $result = SWIG_Python_AppendOutput($result, list);
+%dist_out_values((size_t n, dist_value **out_values), $2)
+
+/* The options come beside the number: (n, options or None). */
+%typemap(in) (size_t n, const dist_communication_options *options, dist_value **out_values)
+             (std::vector<dist_value *> values, PyObject *given, Py_ssize_t number) %{
+  if (!PyArg_ParseTuple($input, "nO", &number, &given)) SWIG_fail;
+  if (!SWIG_IsOK(SWIG_ConvertPtr(given, (void **)&$2, $2_descriptor, 0))) {
+    SWIG_exception_fail(SWIG_TypeError, "options: a dist_communication_options, or None");
   }
+  $1 = (size_t)number;
+  values.assign($1 + 1, nullptr);
+  $3 = values.data();
 %}
+%dist_out_values((size_t n, const dist_communication_options *options, dist_value **out_values), $3)
 
 %define %dist_token(PATTERN, CODE...)
 %typemap(in) PATTERN {

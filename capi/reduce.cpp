@@ -31,12 +31,15 @@ dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* 
 }
 
 dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_value* value,
-                           const dist_destination* destination, dist_value** out_value) {
+                           const dist_destination* destination, const dist_communication_options* options,
+                           dist_value** out_value) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_reduce_to", "strategy"));
     DIST_TRY(require(value, "dist_reduce_to", "value"));
     DIST_TRY(require(out_value, "dist_reduce_to", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
+    Communication communication;  // of no consequence
+    DIST_TRY(read_communication(options, &communication));
     Value* const values[] = {unwrap(value)};
     const Destination wanted = destination_of(destination);
     ValueRef results[1];
@@ -48,10 +51,13 @@ dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_valu
 }
 
 dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_value* const* values,
-                                 const dist_destination* destinations, size_t n, dist_value** out_values) {
+                                 const dist_destination* destinations, size_t n,
+                                 const dist_communication_options* options, dist_value** out_values) {
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_batch_reduce_to", "strategy"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_batch_reduce_to"));
+    Communication communication;  // of no consequence
+    DIST_TRY(read_communication(options, &communication));
     const CrossReplica context = unwrap(strategy).cross_replica();
     Pairs pairs(*context.memory);
     DIST_TRY(pairs.read(values, destinations, n, out_values, "dist_batch_reduce_to"));

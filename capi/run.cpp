@@ -9,14 +9,8 @@ using namespace dist::capi;
 
 namespace {
 
-struct HostFunction {
-  dist_replica_fn function;
-  void* user_data;
-};
-
-dist_status call_host(Replica& replica, void* context) {
-  const auto& host = *static_cast<const HostFunction*>(context);
-  return host.function(wrap(&replica), host.user_data);
+dist_status call_host(Replica& replica, const Body& self) {
+  return reinterpret_cast<dist_replica_fn>(self.function)(wrap(&replica), self.context);
 }
 
 dist_status call_values(const ValuesFunction& self, Replica& replica, Value* args, Value* kwargs,
@@ -47,14 +41,27 @@ Status check_flags(const dist_run_options& options) noexcept {
   return kOk;
 }
 
+Status read_run_options(const dist_run_options* options, dist_run_options* out) noexcept {
+  DIST_TRY(read_options(options, out, "dist_run_options"));
+  DIST_TRY(require_zero(out->reserved, "dist_run_options"));
+  if (out->timeout_ns < 0) {
+    return invalid_argument("dist_run_options.timeout_ns is %lld; it is at least 0, which means none",
+                            static_cast<long long>(out->timeout_ns));
+  }
+  return check_flags(*out);
+}
+
 }  // namespace
 
-dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_data) {
+dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_data,
+                     const dist_run_options* options) {
   return guard([&]() -> Status {
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run", &pool));
-    HostFunction host{fn, user_data};
-    return pool->run({call_host, &host}, 0);
+    dist_run_options given;
+    DIST_TRY(read_run_options(options, &given));
+    const Body body{.call = call_host, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
+    return pool->run(body, given.timeout_ns);
   });
 }
 
@@ -68,11 +75,7 @@ dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* us
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values", &pool));
     dist_run_options given;
-    DIST_TRY(read_options(options, &given, "dist_run_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_run_options"));
-    if (given.timeout_ns < 0)
-      return invalid_argument("dist_run_options.timeout_ns is negative; 0 means none");
-    DIST_TRY(check_flags(given));
+    DIST_TRY(read_run_options(options, &given));
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
     DIST_TRY(run_values(*pool, unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs),

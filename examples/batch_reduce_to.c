@@ -39,7 +39,8 @@ static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *
   const dist_destination destination = {variable, NULL, NULL};
   dist_value *reduced = NULL;
   dist_value *update_args = NULL;
-  dist_status status = dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, &reduced);
+  dist_status status =
+      dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, NULL, &reduced);
   if (!status) status = dist_value_create_list(strategy, &reduced, 1, &update_args);
   if (!status) status = dist_update(strategy, variable, assign, NULL, update_args);
   dist_value_release(update_args);

@@ -24,7 +24,7 @@ int main(void) {
   options.num_replicas = 4;
   dist_strategy *strategy = NULL;
   gradient gradients[4];
-  if (dist_strategy_create(&options, &strategy) || dist_run(strategy, step, gradients)) {
+  if (dist_strategy_create(&options, &strategy) || dist_run(strategy, step, gradients, NULL)) {
     fprintf(stderr, "quickstart: %s\n", dist_last_error());
     return 1;
   }

@@ -91,6 +91,9 @@ func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 	return adopt(out, err)
 }
 
+// noCommunication is the NULL of C for communication options.
+const noCommunication = cdist.SwigcptrDist_communication_options(0)
+
 // ReduceTo reduces a per-replica value to where it is wanted (of a nest: each leaf); nil: on every replica.
 func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination) (*Value, error) {
 	var u uses
@@ -101,7 +104,7 @@ func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination) (*Value, err
 		return nil, u.err
 	}
 	var out int64
-	err := s.own(cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), &out))
+	err := s.own(cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), noCommunication, &out))
 	return adopt(out, err)
 }
 
@@ -115,7 +118,8 @@ func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination)
 		return nil, u.err
 	}
 	out := make([]int64, len(values)+1) // not empty: C takes no NULL
-	err := s.own(cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), out))
+	err := s.own(cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), noCommunication,
+		out))
 	return adoptAll(out[:len(values)], err)
 }
 

@@ -65,7 +65,7 @@ func (s *Strategy) Run(ctx context.Context, fn ReplicaFunc) error {
 		if s != nil && s.threads == Goroutines && fn != nil {
 			return r.onGoroutines()
 		}
-		return cdist.Dist_run(r.native, token)
+		return cdist.Dist_run(r.native, token, cdist.SwigcptrDist_run_options(0))
 	})
 }
 

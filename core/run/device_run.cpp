@@ -26,8 +26,8 @@ class DevicesRun final : public Counted {
     auto* run = static_cast<DevicesRun*>(context);
     for (std::size_t i = 0; i < run->results_.size(); ++i) run->retain();
   }
-  static dist_status call(Replica& device, void* context) {
-    const auto run = Ref<DevicesRun>::adopt(static_cast<DevicesRun*>(context));
+  static dist_status call(Replica& device, const Body& self) {
+    const auto run = Ref<DevicesRun>::adopt(static_cast<DevicesRun*>(self.context));
     try {
       return run->call(device).code();
     } catch (const std::bad_alloc&) {
@@ -102,7 +102,9 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
   const auto run = make_counted<DevicesRun>(memory, function, own_args, own_kwargs, team->num_devices());
   {
     const OnDevices away(replica);
-    DIST_TRY(team->run({DevicesRun::call, run.get(), DevicesRun::about_to_start}, timeout_ns));
+    const Body body{
+        .call = DevicesRun::call, .context = run.get(), .about_to_start = DevicesRun::about_to_start};
+    DIST_TRY(team->run(body, timeout_ns));
   }
   std::pmr::vector<Value*> results(&memory);
   results.reserve(run->results().size());

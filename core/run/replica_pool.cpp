@@ -166,7 +166,7 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   Turn turn(*this, seat);
   dist_status status;
   try {
-    status = body_.call(seat.replica, body_.context);
+    status = body_.call(seat.replica, body_);
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended: Turn's destructor says so
   } catch (...) {

@@ -27,10 +27,12 @@ class DeviceTeam;
 class InnerPool;
 struct DeviceMesh;
 
-// What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit).
+// What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit). The
+// pool keeps a copy, for replicas that begin late, past the run's deadline.
 struct Body {
-  dist_status (*call)(Replica& replica, void* context);
+  dist_status (*call)(Replica& replica, const Body& self);
   void* context;
+  void (*function)() = nullptr;  // the host's, where it is all that `call` needs beside the context
   // Called once before the replicas start, where the context may have to outlive the run's caller; NULL: not
   // needed.
   void (*about_to_start)(void* context) = nullptr;

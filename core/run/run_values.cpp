@@ -24,8 +24,8 @@ class ValuesRun final : public Counted {
     auto* run = static_cast<ValuesRun*>(context);
     for (int i = 0; i < run->num_replicas_; ++i) run->retain();
   }
-  static dist_status call(Replica& replica, void* context) {
-    const auto run = Ref<ValuesRun>::adopt(static_cast<ValuesRun*>(context));
+  static dist_status call(Replica& replica, const Body& self) {
+    const auto run = Ref<ValuesRun>::adopt(static_cast<ValuesRun*>(self.context));
     try {
       return run->call(replica).code();
     } catch (const std::bad_alloc&) {
@@ -70,7 +70,8 @@ Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& funct
                   Value* kwargs, int64_t timeout_ns, ValueRef* out) {
   DIST_TRY(check_arguments(args, kwargs));
   const auto run = make_counted<ValuesRun>(memory, function, args, kwargs, pool.num_replicas());
-  DIST_TRY(pool.run({ValuesRun::call, run.get(), ValuesRun::about_to_start}, timeout_ns));
+  const Body body{.call = ValuesRun::call, .context = run.get(), .about_to_start = ValuesRun::about_to_start};
+  DIST_TRY(pool.run(body, timeout_ns));
   std::pmr::vector<Value*> results(&memory);
   results.reserve(run->results().size());
   for (const ValueRef& result : run->results()) results.push_back(result.get());

@@ -102,7 +102,7 @@ dist_status contrast_measure(trainer *t, contrast_result *out) {
   c.expected = calloc((size_t)model_num_parameters(&t->parameters), sizeof *c.expected);
   c.took_ns = calloc((size_t)t->num_replicas, CONTRAST_WAYS * CONTRAST_ROUNDS * sizeof *c.took_ns);
   dist_status status = c.group && c.expected && c.took_ns
-                           ? dist_run(t->strategy, measure_replica, &c)
+                           ? dist_run(t->strategy, measure_replica, &c, NULL)
                            : dist_fail(DIST_RESOURCE_EXHAUSTED, "no memory for the contrast");
   if (!status) *out = (contrast_result){median_ns(&c, 0), median_ns(&c, 1), c.equal_bits};
   std_barrier_destroy(c.group);

@@ -24,7 +24,7 @@
  *
  *     dist_strategy *strategy;
  *     if (dist_strategy_create(NULL, &strategy)) return fail(dist_last_error());
- *     if (dist_run(strategy, step, NULL)) return fail(dist_last_error());
+ *     if (dist_run(strategy, step, NULL, NULL)) return fail(dist_last_error());
  *     dist_strategy_destroy(strategy);
  *
  * A strategy holds R replicas: threads that run the same function, each on its part of the input, and
@@ -615,29 +615,6 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy
  */
 typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 
-/**
- * Calls `fn` once on every replica and waits for all of them.
- *
- *     for r in 0 .. R-1, at the same time:   status[r] = fn(replica[r], user_data)
- *
- * If a replica fails, its peers' pending and later collectives return ABORTED at once with its report; the
- * result is the status of the lowest replica whose failure was its own. The next run starts clean.
- *
- * Inside a merge function of the same strategy the run has replicas of its own, since those of the outer run wait:
- * the caller's thread is replica 0, the others are threads made at the first such run. Groups are not theirs, and
- * dist_write_trace() and its like do not show it.
- *
- * Context  Strategy, concurrent: several callers are served one after another. Not inside a replica.
- * Blocks   Until every replica's function has returned.
- * Owns     Nothing; fn and user_data are used until return.
- * Errors   INVALID_ARGUMENT     strategy or fn is NULL.
- *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope or merge function; the
- *                               strategy has host threads; this is a forked child of the strategy's process.
- *          any                  what the first failing replica returned.
- * Since    0.1
- */
-DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data);
-
 typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
@@ -651,6 +628,34 @@ typedef struct dist_run_options {
 
 /** As dist_strategy_options_init(), of dist_run_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Calls `fn` once on every replica and waits for all of them.
+ *
+ *     for r in 0 .. R-1, at the same time:   status[r] = fn(replica[r], user_data)
+ *
+ * If a replica fails, its peers' pending and later collectives return ABORTED at once with its report; the
+ * result is the status of the lowest replica whose failure was its own. The next run starts clean.
+ *
+ * Inside a merge function of the same strategy the run has replicas of its own, since those of the outer run wait:
+ * the caller's thread is replica 0, the others are threads made at the first such run. Groups are not theirs, and
+ * dist_write_trace() and its like do not show it.
+ *
+ * Context  Strategy, concurrent: several callers are served one after another. Not inside a replica.
+ * Blocks   Until every replica's function has returned, or options->timeout_ns is over. Then replicas in
+ *          collectives return at once, and the call returns (where the caller is replica 0: when its own function
+ *          does); the strategy refuses runs until those still inside are out.
+ * Owns     Nothing; fn and user_data are used until return, after a deadline until those still inside are out.
+ *          options may be NULL.
+ * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of its range.
+ *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope or merge function; the
+ *                               strategy has host threads; this is a forked child of the strategy's process.
+ *          DEADLINE_EXCEEDED    options->timeout_ns is over; the message names the replicas still inside.
+ *          any                  what the first failing replica returned.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_run(dist_strategy *strategy, dist_replica_fn fn, void *user_data,
+                                             const dist_run_options *options);
 
 /**
  * A replica function on values. `args` is a list or tuple, `kwargs` a dictionary (or NULL); wherever the caller put a
@@ -671,16 +676,13 @@ typedef dist_status (*dist_values_fn)(dist_replica *replica, dist_value *args, d
  * are one; NULL is nothing where another replica gives a result. One replica: its result as it is.
  *
  * Context  Strategy, as dist_run().
- * Blocks   Until every replica's function has returned, or options->timeout_ns is over. Then replicas in
- *          collectives return at once, and the call returns (where the caller is replica 0: when its own function
- *          does); the strategy refuses runs until those still inside are out.
+ * Blocks   As dist_run().
  * Owns     args and kwargs (both may be NULL) are borrowed. *out_result is the caller's: dist_value_release();
  *          NULL if no replica gave a result. out_result may be NULL: results are dropped. After a deadline fn and
  *          user_data are in use until those still inside are out.
  * Errors   As dist_run(), and
  *          INVALID_ARGUMENT   args is no list or tuple, kwargs no dictionary; the results differ in structure (the
  *                             message has the path).
- *          DEADLINE_EXCEEDED  options->timeout_ns is over; the message names the replicas still inside.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dist_values_fn fn,
@@ -2097,13 +2099,15 @@ typedef struct dist_destination {
  * Order    As dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until it is done.
- * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL.
+ * Owns     *out_value is the caller's: dist_value_release(). destination and options may be NULL. The options are
+ *          TensorFlow's, checked and of no consequence: values from outside runs travel nowhere.
  * Errors   As dist_reduce(); INVALID_ARGUMENT also for a destination that says nothing, says two things, is a list or
- *          has no device's name; NOT_FOUND for "replica:r" of no replica.
+ *          has no device's name, and for an option that is out of its range; NOT_FOUND for "replica:r" of no replica.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                    dist_value *value, const dist_destination *destination,
+                                                   const dist_communication_options *options,
                                                    dist_value **out_value);
 
 /**
@@ -2114,13 +2118,14 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to(dist_strategy *strategy, dist
  * Order    As dist_reduce().
  * Context  Strategy, concurrent; also inside a merge function.
  * Blocks   Until all are done.
- * Owns     The out_values are the caller's. destinations may be NULL. On an error none is written.
+ * Owns     The out_values are the caller's. destinations and options may be NULL. On an error none is written.
  * Errors   As dist_reduce_to().
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy, dist_reduce_op op,
                                                          dist_value *const *values,
                                                          const dist_destination *destinations, size_t n,
+                                                         const dist_communication_options *options,
                                                          dist_value **out_values);
 
 /**

@@ -124,7 +124,7 @@ static inline void *host_thread_main(void *argument) {
 static inline dist_status run_on(int32_t threads, dist_strategy *strategy, dist_replica_fn fn,
                                  void *user_data, report *out_error) {
   if (threads != DIST_THREADS_HOST) {
-    const dist_status status = dist_run(strategy, fn, user_data);
+    const dist_status status = dist_run(strategy, fn, user_data, NULL);
     read_report(out_error);
     return status;
   }

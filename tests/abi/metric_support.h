@@ -33,7 +33,7 @@ static inline dist_status update_own(dist_replica *replica, void *user_data) {
 static inline dist_status update_by(dist_strategy *strategy, dist_metric *metric, const batch *batches,
                                     size_t n) {
   job j = {metric, batches, n};
-  return dist_run(strategy, update_own, &j);
+  return dist_run(strategy, update_own, &j, NULL);
 }
 
 static inline dist_metric *metric_of(dist_strategy *strategy, int32_t kind) {

@@ -240,7 +240,7 @@ static dist_strategy *single;
 
 static void refused(dist_reduce_op op, dist_tensor in, dist_tensor out, const char *words) {
   attempt a = {.in = &in, .out = &out, .n = 1, .op = op};
-  assert_ok(dist_run(single, try_it, &a));
+  assert_ok(dist_run(single, try_it, &a, NULL));
   assert_int_equal(a.status, DIST_INVALID_ARGUMENT);
   assert_has(a.error.message, words);
 }
@@ -282,10 +282,10 @@ static void wrong_arguments(void **state) {
   refused(DIST_REDUCE_SUM, good, vector_of(data + 2, DIST_F32, &four), "overlap");
   refused(DIST_REDUCE_MEAN, ints, ints, "f64"); /* of integers out of place only */
   attempt none = {.op = DIST_REDUCE_SUM, .n = 1, .out = &bad};
-  assert_ok(dist_run(single, try_it, &none));
+  assert_ok(dist_run(single, try_it, &none, NULL));
   assert_has(none.error.message, "in is NULL");
   none = (attempt){.op = DIST_REDUCE_SUM, .n = 1, .in = &good};
-  assert_ok(dist_run(single, try_it, &none));
+  assert_ok(dist_run(single, try_it, &none, NULL));
   assert_has(none.error.message, "out is NULL");
   assert_ok(dist_strategy_destroy(single));
 }
@@ -390,10 +390,10 @@ static void repeated_calls(void **state) {
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
     dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     repeated *all = calloc((size_t)replicas, sizeof *all);
-    for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, repeat, all));
+    for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, repeat, all, NULL));
     if (replicas == 3) { /* what was checked alone is still compared with the others' */
       all[1].other_shape = 1;
-      assert_fails(dist_run(strategy, repeat_and_tell, all), DIST_INVALID_ARGUMENT, "f32[1, 2]");
+      assert_fails(dist_run(strategy, repeat_and_tell, all, NULL), DIST_INVALID_ARGUMENT, "f32[1, 2]");
       for (int32_t i = 0; i < replicas; i++) assert_int_equal(all[i].reports[0].replica, 1);
       assert_healthy(DIST_THREADS_CALLER, strategy);
     }
@@ -444,11 +444,12 @@ static void overlapping_replicas(void **state) {
           if (k == 1 && replicas == 2) continue;
           overlaps *o = &some[k];
           o->memory = memory, o->length = lengths[l], o->n = n;
-          assert_fails(dist_run(strategy, overlapping, o), DIST_INVALID_ARGUMENT, "overlapping buffers");
+          assert_fails(dist_run(strategy, overlapping, o, NULL), DIST_INVALID_ARGUMENT,
+                       "overlapping buffers");
           assert_healthy(DIST_THREADS_CALLER, strategy);
         }
         overlaps none = {.memory = memory, .length = lengths[l], .apart = lengths[l], .n = n};
-        assert_ok(dist_run(strategy, overlapping, &none)); /* side by side */
+        assert_ok(dist_run(strategy, overlapping, &none, NULL)); /* side by side */
       }
     }
     assert_ok(dist_strategy_destroy(strategy));

@@ -39,7 +39,7 @@ static dist_status keep_item(dist_strategy *strategy, dist_value *args, dist_val
                              void *user_data) {
   (void)user_data;
   *out_result = dist_value_retain(dist_value_item(args, 0));
-  return dist_run(strategy, healthy, NULL);
+  return dist_run(strategy, healthy, NULL, NULL);
 }
 
 static void release_object(void *user_data) { ++*(int *)user_data; }
@@ -212,7 +212,7 @@ static void collectives_do_not_allocate(void **state) {
   options.allocator = (dist_allocator){&a, counted_alloc, counted_free};
   dist_strategy *strategy = strategy_with(options);
   const long requests = atomic_load(&a.requests);
-  for (int i = 0; i < 10; i++) assert_ok(dist_run(strategy, steady, &a));
+  for (int i = 0; i < 10; i++) assert_ok(dist_run(strategy, steady, &a, NULL));
   assert_int_equal(atomic_load(&a.requests), requests); /* nor does dist_run() */
   assert_ok(dist_strategy_destroy(strategy));
   assert_int_equal(atomic_load(&a.live_blocks), 0);
@@ -245,7 +245,7 @@ static int child_without_threads(void) {
   }
   options.num_replicas = 2; /* what there is room for still works */
   if (dist_strategy_create(&options, &strategy) != DIST_OK) return 5;
-  if (dist_run(strategy, healthy, NULL) != DIST_OK) return 6;
+  if (dist_run(strategy, healthy, NULL, NULL) != DIST_OK) return 6;
   return dist_strategy_destroy(strategy) == DIST_OK ? 0 : 7;
 }
 

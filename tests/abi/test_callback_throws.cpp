@@ -47,14 +47,14 @@ void thrown_exceptions_are_a_status(void **) {
     dist_strategy *strategy = nullptr;
     assert_int_equal(dist_strategy_create(&options, &strategy), DIST_OK);
     for (int32_t who = 0; who < 3; ++who) {
-      assert_int_equal(dist_run(strategy, throw_in_one, &who), DIST_UNKNOWN);
+      assert_int_equal(dist_run(strategy, throw_in_one, &who, nullptr), DIST_UNKNOWN);
       assert_non_null(std::strstr(dist_last_error(), "threw a C++ exception"));
       dist_value *result = nullptr;
       assert_int_equal(dist_run_values(strategy, throw_in_values, &who, nullptr, nullptr, nullptr, &result),
                        DIST_UNKNOWN);
       assert_null(result);
-      assert_int_equal(dist_run(strategy, merge, nullptr), DIST_UNKNOWN);
-      assert_int_equal(dist_run(strategy, fine, nullptr), DIST_OK);
+      assert_int_equal(dist_run(strategy, merge, nullptr, nullptr), DIST_UNKNOWN);
+      assert_int_equal(dist_run(strategy, fine, nullptr, nullptr), DIST_OK);
     }
     assert_int_equal(dist_strategy_destroy(strategy), DIST_OK);
   }

@@ -272,7 +272,7 @@ static void only_from_outside_the_replicas(void **state) {
   dist_strategy *other = strategy_of_kind(DIST_STRATEGY_MIRRORED, 2);
   const float numbers[2] = {1, 2};
   job j = {.path = path.text, .variable = vector_variable(strategy, "w", DIST_F32, numbers, 2)};
-  assert_ok(dist_run(strategy, replica_saves, &j));
+  assert_ok(dist_run(strategy, replica_saves, &j, NULL));
   for (int i = 0; i < 3; i++) assert_int_equal(j.inside[i], DIST_FAILED_PRECONDITION);
   assert_has(j.words, "dist_checkpoint_save()");
   assert_fails(dist_checkpoint_save(other, path.text, &j.variable, 1, NULL), DIST_FAILED_PRECONDITION,

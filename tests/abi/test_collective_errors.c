@@ -104,7 +104,7 @@ static dist_status try_it(dist_replica *replica, void *user_data) {
 static void refused(const trial *bad, const char *words) {
   static attempt a;
   a = (attempt){.bad = *bad};
-  assert_ok(dist_run(strategy, try_it, &a));
+  assert_ok(dist_run(strategy, try_it, &a, NULL));
   if (a.status != DIST_INVALID_ARGUMENT || strstr(a.error.message, words) == NULL)
     fail_msg("collective %d: %s: '%s', expected '%s'", (int)bad->collective, dist_status_name(a.status),
              a.error.message, words);
@@ -317,7 +317,7 @@ static void replicas_that_disagree(void **state) {
       if (!has_field(collectives[k], field)) continue;
       static quarrel q;
       q = (quarrel){.collective = collectives[k], .field = field};
-      assert_int_equal(dist_run(strategy, quarrel_once, &q), DIST_INVALID_ARGUMENT);
+      assert_int_equal(dist_run(strategy, quarrel_once, &q, NULL), DIST_INVALID_ARGUMENT);
       for (int32_t r = 0; r < R; r++) {
         const report *got = &q.reports[r];
         if (q.statuses[r] != DIST_INVALID_ARGUMENT ||

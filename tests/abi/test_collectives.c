@@ -73,7 +73,7 @@ static void broadcast_from_every_root(void **state) {
                    .shared_out = variant % 3 == 2,
                    .wrong = wrong};
           j.shared = malloc((size_t)j.length * sizeof(int64_t) + 1);
-          assert_ok(dist_run(strategy, broadcast_one, &j));
+          assert_ok(dist_run(strategy, broadcast_one, &j, NULL));
           for (int32_t r = 0; r < sizes[s]; r++) assert_int_equal(wrong[r], 0);
           free(j.shared);
         }
@@ -212,7 +212,7 @@ static void a_merge_functions_error_goes_to_all(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   static job j;
-  assert_ok(dist_run(strategy, merge_with_errors, &j));
+  assert_ok(dist_run(strategy, merge_with_errors, &j, NULL));
   for (int r = 0; r < 3; r++) {
     assert_int_equal(j.statuses[r], DIST_OUT_OF_RANGE);
     assert_string_equal(j.reports[r].message, "no more");
@@ -240,7 +240,7 @@ static dist_status merge_and_try(dist_replica *replica, void *user_data) {
 static void no_collectives_inside_a_merge_function(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
-  assert_ok(dist_run(strategy, merge_and_try, NULL));
+  assert_ok(dist_run(strategy, merge_and_try, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -289,7 +289,7 @@ static void no_stale_result(void **state) {
   int64_t wrong[MOST] = {0};
   job j = {.wrong = wrong, .strategy = strategy_of(3, DIST_THREADS_CALLER)};
   for (j.round = 0; j.round < 400; j.round++) {
-    const dist_status status = dist_run(j.strategy, merge_beside_cancel, &j);
+    const dist_status status = dist_run(j.strategy, merge_beside_cancel, &j, NULL);
     assert_int_equal(status, j.round % 2 == 1 ? DIST_CANCELLED : DIST_OK);
     for (int r = 0; r < 3; r++) assert_int_equal(wrong[r], 0);
   }
@@ -327,7 +327,7 @@ static void a_loop_covers_its_range_once(void **state) {
   (void)state;
   for (int32_t n = 1; n <= 4; n++) {
     dist_strategy *strategy = strategy_of(n, DIST_THREADS_CALLER);
-    assert_ok(dist_run(strategy, loop, NULL));
+    assert_ok(dist_run(strategy, loop, NULL, NULL));
     assert_ok(dist_strategy_destroy(strategy));
   }
 }
@@ -364,7 +364,7 @@ static dist_status odd_options(dist_replica *replica, void *user_data) {
 static void options_of_a_collective(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
-  assert_ok(dist_run(strategy, odd_options, NULL));
+  assert_ok(dist_run(strategy, odd_options, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -56,7 +56,8 @@ static void the_kinds_give_the_same_bits(void **state) {
     assert_int_equal(bits_of(dist_value_item(result, R - 1)), bits_of(plain));
     dist_value_release(result);
     dist_cross_device_destroy(ops); /* the strategy goes on with it */
-    assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, &place, 1, &result), DIST_OK);
+    assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, &place, 1, NULL, &result),
+                     DIST_OK);
     assert_int_equal(bits_of(dist_value_item(result, 0)), bits_of(plain));
     dist_value_release(result);
     assert_int_equal(dist_strategy_destroy(strategy), DIST_OK);
@@ -90,14 +91,15 @@ static void an_operator_of_the_hosts(void **state) {
   assert_int_equal(dist_reduce(strategy, DIST_REDUCE_SUM, spread, NULL, 0, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &sum);
   dist_value_release(result);
-  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, &result), DIST_OK);
+  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &sum);
   dist_value_release(result);
   assert_int_equal(calls, 0);
-  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &spread, &cpu, 1, &result), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &spread, &cpu, 1, NULL, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &product);
   dist_value_release(result);
-  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, &cpu, 1, &result), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, &cpu, 1, NULL, &result),
+                   DIST_OK);
   assert_tensor(result, DIST_F32, 1, &mean);
   dist_value_release(result);
   assert_int_equal(dist_cross_device_reduce(ops, DIST_REDUCE_SUM, spread, &cpu, &result), DIST_OK);
@@ -165,10 +167,11 @@ static void check_host_functions(dist_strategy *strategy, host *self) {
   assert_int_equal(dist_reduce(strategy, DIST_REDUCE_SUM, spread, NULL, 0, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &largest);
   dist_value_release(result);
-  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, &result), DIST_OK);
+  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &largest);
   dist_value_release(result);
-  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, NULL, 1, &result), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_MEAN, &spread, NULL, 1, NULL, &result),
+                   DIST_OK);
   assert_tensor(dist_value_item(result, 2), DIST_F32, 1, &largest);
   dist_value_release(result);
   assert_int_equal(self->reductions, 3);
@@ -191,7 +194,7 @@ static void check_host_functions(dist_strategy *strategy, host *self) {
   assert_fails(dist_reduce(strategy, DIST_REDUCE_SUM, spread, NULL, 0, &result), DIST_DATA_LOSS,
                "the link is down");
   self->fail_with = DIST_UNAVAILABLE;
-  assert_fails(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, &result), DIST_UNAVAILABLE,
+  assert_fails(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &cpu, NULL, &result), DIST_UNAVAILABLE,
                "the host's reduce function returned UNAVAILABLE without a reason (dist_fail() gives one)");
   assert_null(result);
   self->fail_with = DIST_OK;

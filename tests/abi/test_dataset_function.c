@@ -244,7 +244,7 @@ static void replicas_make_no_datasets(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2);
   plan p = {.strategy = strategy, .rows = 4, .batch = 2};
-  assert_fails(dist_run(strategy, make_in_replica, &p), DIST_FAILED_PRECONDITION, "cross-replica");
+  assert_fails(dist_run(strategy, make_in_replica, &p, NULL), DIST_FAILED_PRECONDITION, "cross-replica");
   assert_int_equal(p.calls, 0);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -277,7 +277,7 @@ static void replicas_do_not_iterate(void **state) {
     assert_ok(dist_iterator_create(datasets[i], &iterators[i]));
   }
   void *all[] = {iterators[0], iterators[1], datasets[0]};
-  assert_fails(dist_run(strategies[0], iterate_in_replica, all), DIST_FAILED_PRECONDITION,
+  assert_fails(dist_run(strategies[0], iterate_in_replica, all, NULL), DIST_FAILED_PRECONDITION,
                "inside replica 0's function");
   for (int i = 0; i < 2; i++) {
     dist_iterator_destroy(iterators[i]);

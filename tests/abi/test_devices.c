@@ -154,7 +154,7 @@ static void one_process_has_no_cluster(void **state) {
   dist_cluster_resolver *resolver = (dist_cluster_resolver *)&strategy;
   assert_ok(dist_strategy_cluster_resolver(strategy, &resolver));
   assert_null(resolver);
-  assert_ok(dist_run(strategy, ask_for_resolver, &strategy));
+  assert_ok(dist_run(strategy, ask_for_resolver, &strategy, NULL));
   assert_fails(dist_strategy_cluster_resolver(strategy, NULL), DIST_INVALID_ARGUMENT, "out_resolver is NULL");
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -253,9 +253,10 @@ static void a_strategy_communicates_as_asked(void **state) {
   options.num_replicas = 2;
   options.communication = &communication;
   dist_strategy *strategy = strategy_with(options);
-  assert_ok(dist_run(strategy, plan_a_list, NULL));
-  assert_fails(dist_run(strategy, wrong_implementation, NULL), DIST_INVALID_ARGUMENT, "implementation is 3");
-  assert_fails(dist_run(strategy, wait_alone, NULL), DIST_ABORTED, "");
+  assert_ok(dist_run(strategy, plan_a_list, NULL, NULL));
+  assert_fails(dist_run(strategy, wrong_implementation, NULL, NULL), DIST_INVALID_ARGUMENT,
+               "implementation is 3");
+  assert_fails(dist_run(strategy, wait_alone, NULL, NULL), DIST_ABORTED, "");
   assert_healthy(DIST_THREADS_CALLER, strategy);
   assert_ok(dist_strategy_destroy(strategy));
   communication.bytes_per_pack = -5;

@@ -202,11 +202,11 @@ static void arguments_and_contexts_are_checked(void **state) {
                  "another strategy's");
     assert_ok(dist_strategy_destroy(other));
   }
-  assert_fails(dist_run(*state, check_inside, variable), DIST_FAILED_PRECONDITION,
+  assert_fails(dist_run(*state, check_inside, variable, NULL), DIST_FAILED_PRECONDITION,
                "dist_variable_check_drift");
-  assert_ok(dist_run(*state, merge_and_check, variable));
+  assert_ok(dist_run(*state, merge_and_check, variable, NULL));
   *(float *)copy_of(variable, 3) = 1;
-  assert_fails(dist_run(*state, merge_and_check, variable), DIST_DATA_LOSS,
+  assert_fails(dist_run(*state, merge_and_check, variable, NULL), DIST_DATA_LOSS,
                "is 1 on replica 3 but 0 on replica 0");
   dist_variable_destroy(variable);
 }

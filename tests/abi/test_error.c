@@ -126,7 +126,7 @@ static void success_keeps_the_error(void **state) {
   (void)state;
   (void)dist_fail(DIST_NOT_FOUND, "still here");
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  assert_ok(dist_run(strategy, healthy, NULL));
+  assert_ok(dist_run(strategy, healthy, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
   assert_string_equal(dist_last_error(), "still here");
 }

@@ -104,7 +104,7 @@ static dist_tensor leaf(dist_value *value) {
 static void nests_are_reduced(void **state) {
   (void)state;
   shared *s = set_up(REDUCE);
-  assert_ok(dist_run(s->strategy, meet, s));
+  assert_ok(dist_run(s->strategy, meet, s, NULL));
   for (int32_t r = 0; r < REPLICAS; r++) {
     dist_value *list = dist_value_get(s->results[r], "a");
     assert_int_equal(dist_value_size(s->results[r]), 2);
@@ -122,7 +122,7 @@ static void nests_are_reduced(void **state) {
 static void nests_are_gathered(void **state) {
   (void)state;
   shared *s = set_up(GATHER);
-  assert_ok(dist_run(s->strategy, meet, s));
+  assert_ok(dist_run(s->strategy, meet, s, NULL));
   for (int32_t r = 0; r < REPLICAS; r++) {
     const dist_tensor rows = leaf(dist_value_item(dist_value_get(s->results[r], "a"), 0));
     assert_int_equal(rows.shape[0], 1 + 2 + 3);
@@ -143,7 +143,7 @@ static void other_structures_disagree(void **state) {
   (void)state;
   for (int32_t mode = OTHER_KEY; mode <= OTHER_LENGTH; mode++) {
     shared *s = set_up(mode);
-    assert_int_equal(dist_run(s->strategy, meet, s), DIST_INVALID_ARGUMENT);
+    assert_int_equal(dist_run(s->strategy, meet, s, NULL), DIST_INVALID_ARGUMENT);
     for (int32_t r = 0; r < REPLICAS; r++) {
       assert_int_equal(s->errors[r].replica, 1);
       assert_null(s->results[r]);
@@ -160,10 +160,10 @@ static void wrong_arguments(void **state) {
   } cases[] = {{BAD_AXIS, "axis is 2"}, {NO_VALUE, "value is NULL"}, {WORK, "out_work"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     shared *s = set_up(cases[i].mode);
-    assert_int_equal(dist_run(s->strategy, meet, s), DIST_INVALID_ARGUMENT);
+    assert_int_equal(dist_run(s->strategy, meet, s, NULL), DIST_INVALID_ARGUMENT);
     assert_has(s->errors[0].message, cases[i].words);
     s->mode = GATHER;
-    assert_ok(dist_run(s->strategy, meet, s));
+    assert_ok(dist_run(s->strategy, meet, s, NULL));
     tear_down(s);
   }
 }

@@ -249,7 +249,7 @@ static void what_does_not_fit_together(void **state) {
       e.source[r] = culprit && m->source != -2 ? m->source : (r + 2) % 3;
     }
     for (int threads = 0; threads < 2; threads++) {
-      assert_int_equal(dist_run(strategies[2], do_exchange, &e), DIST_INVALID_ARGUMENT);
+      assert_int_equal(dist_run(strategies[2], do_exchange, &e, NULL), DIST_INVALID_ARGUMENT);
       for (int32_t r = 0; r < 3; r++) {
         assert_int_equal(e.statuses[r], DIST_INVALID_ARGUMENT);
         assert_int_equal(e.reports[r].collective, m->collective);
@@ -289,7 +289,7 @@ static void parts_in_a_wrong_place(void **state) {
         place_view(&e.out[r][0], DIST_I32, 1, cut ? &part : &whole, NULL, cut ? place : memory[r]);
       }
       if (of_a_peer && cut) e.root = 2;
-      assert_int_equal(dist_run(strategies[2], do_exchange, &e), DIST_INVALID_ARGUMENT);
+      assert_int_equal(dist_run(strategies[2], do_exchange, &e, NULL), DIST_INVALID_ARGUMENT);
       assert_has(dist_last_error(), "overlap");
       assert_healthy(DIST_THREADS_CALLER, strategies[2]);
       free_exchange(&e);

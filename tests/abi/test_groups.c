@@ -190,7 +190,7 @@ static void reports_name_group_and_replicas(void **state) {
     for (s.which = OTHER_ROOT; s.which <= CANCELS; s.which++) {
       memset(s.statuses, 0, sizeof s.statuses);
       atomic_store(&s.failed, 0);
-      const dist_status status = dist_run(strategy, trouble_in_a_group, &s);
+      const dist_status status = dist_run(strategy, trouble_in_a_group, &s, NULL);
       assert_int_equal(status, s.which == FAILS ? DIST_DATA_LOSS : expected[s.which].status);
       for (int32_t r = 2; r <= 5; r += 3) {
         const report *got = &s.reports[r];
@@ -393,7 +393,7 @@ static void group_misuse(void **state) {
   static scene s;
   s.a = GROUP(strategy, 1, 2);
   s.b = GROUP(other, 0, 1);
-  assert_ok(dist_run(strategy, use_wrongly, &s));
+  assert_ok(dist_run(strategy, use_wrongly, &s, NULL));
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "groups of the strategy are left");
   assert_healthy(DIST_THREADS_LIBRARY, strategy); /* it is as it was */
   assert_ok(dist_group_destroy(s.a));
@@ -431,7 +431,7 @@ static void a_root_is_a_rank(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
   scene s = {.a = GROUP(strategy, 1, 3, 5)};
-  assert_ok(dist_run(strategy, roots_are_ranks, &s));
+  assert_ok(dist_run(strategy, roots_are_ranks, &s, NULL));
   assert_ok(dist_group_destroy(s.a));
   assert_ok(dist_strategy_destroy(strategy));
 }

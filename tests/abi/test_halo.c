@@ -102,7 +102,7 @@ static void every_edge_on_every_grid(void **state) {
           plan p = {{shapes[s][0], shapes[s][1]},    {grids[g][0], grids[g][1]},
                     {widths[w][0], widths[w][1]},    {widths[w][2], widths[w][3]},
                     {edge, (edge + (int32_t)w) % 5}, (int)(s % 2)};
-          const dist_status status = dist_run(strategy, run_plan, &p);
+          const dist_status status = dist_run(strategy, run_plan, &p, NULL);
           if (status != DIST_OK) {
             fail_msg("grid %zu, shape %zu, widths %zu, edge %d: %s", g, s, w, edge, dist_last_error());
           }
@@ -171,7 +171,7 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(1, 2);
   for (enum wrong wrong = PARTS; wrong < WRONGS; wrong++)
-    assert_fails(dist_run(strategy, run_wrongly, &wrong), DIST_INVALID_ARGUMENT, words[wrong]);
+    assert_fails(dist_run(strategy, run_wrongly, &wrong, NULL), DIST_INVALID_ARGUMENT, words[wrong]);
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -198,7 +198,7 @@ static void who_differs_in_its_line_is_named(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(1, 6);
   for (int32_t odd = 0; odd < 6; odd++) {
-    assert_fails(dist_run(strategy, run_differing, &odd), DIST_INVALID_ARGUMENT, "does not fit");
+    assert_fails(dist_run(strategy, run_differing, &odd, NULL), DIST_INVALID_ARGUMENT, "does not fit");
     assert_blames(odd, "i64[1, 2]", "i64[1, 3]");
   }
   assert_ok(dist_strategy_destroy(strategy));
@@ -218,7 +218,7 @@ static void a_missing_device_ends_it(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 2);
   enum wrong none = TILES; /* device 0's part of it is right */
-  assert_fails(dist_run(strategy, run_alone, &none), DIST_ABORTED,
+  assert_fails(dist_run(strategy, run_alone, &none, NULL), DIST_ABORTED,
                "halo_exchange #1: logical device 1 returned early");
   assert_ok(dist_strategy_destroy(strategy));
 }

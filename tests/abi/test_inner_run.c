@@ -23,8 +23,8 @@ static dist_status run_again(dist_strategy *strategy, dist_value *args, dist_val
   (void)args, (void)out_result;
   atomic_fetch_add(&in->merges, 1);
   in->depth--;
-  const dist_status status = dist_run(strategy, level, in);
-  if (status == DIST_OK && dist_run(strategy, healthy, NULL) != DIST_OK)
+  const dist_status status = dist_run(strategy, level, in, NULL);
+  if (status == DIST_OK && dist_run(strategy, healthy, NULL, NULL) != DIST_OK)
     return dist_fail(DIST_INTERNAL, "the second run fails");
   in->depth++;
   return status;
@@ -49,7 +49,7 @@ static void runs_in_merge_functions_nest(void **state) {
       dist_strategy *strategy = strategy_of(n, threads);
       for (int round = 0; round < 3; round++) {
         inner in = {.depth = 2, .fail_at = -1};
-        assert_ok(dist_run(strategy, level, &in));
+        assert_ok(dist_run(strategy, level, &in, NULL));
         assert_int_equal(atomic_load(&in.runs), 3);
         assert_int_equal(atomic_load(&in.merges), 2);
         assert_int_equal(atomic_load(&in.replicas), 3 * n);
@@ -65,9 +65,9 @@ static void its_failure_is_the_merge_functions(void **state) {
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (int32_t who = 0; who < 3; who++) {
     inner in = {.depth = 1, .fail_at = who};
-    assert_fails(dist_run(strategy, level, &in), DIST_NOT_FOUND, "no such row");
+    assert_fails(dist_run(strategy, level, &in, NULL), DIST_NOT_FOUND, "no such row");
     in = (inner){.depth = 1, .fail_at = -1};
-    assert_ok(dist_run(strategy, level, &in));
+    assert_ok(dist_run(strategy, level, &in, NULL));
   }
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -126,7 +126,7 @@ static void values_go_in_and_come_out(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
   int32_t numbers[3] = {-1, -1, -1};
-  assert_ok(dist_run(strategy, merge_ids, numbers));
+  assert_ok(dist_run(strategy, merge_ids, numbers, NULL));
   for (int r = 0; r < 3; r++) assert_int_equal(numbers[r], 2 * r);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -142,7 +142,7 @@ static dist_status barrier_of_group(dist_replica *replica, void *user_data) {
 static dist_status run_with_group(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                                   void *user_data) {
   (void)args, (void)out_result;
-  return dist_run(strategy, barrier_of_group, user_data);
+  return dist_run(strategy, barrier_of_group, user_data, NULL);
 }
 
 static dist_status merge_with_group(dist_replica *replica, void *user_data) {
@@ -155,9 +155,9 @@ static void groups_are_those_of_the_outer_replicas(void **state) {
   const int32_t ids[] = {0, 1};
   dist_group *group = NULL;
   assert_ok(dist_group_create(strategy, ids, 2, &group));
-  assert_ok(dist_run(strategy, barrier_of_group, group));
-  assert_fails(dist_run(strategy, merge_with_group, group), DIST_INVALID_ARGUMENT, "options->group");
-  assert_ok(dist_run(strategy, barrier_of_group, group));
+  assert_ok(dist_run(strategy, barrier_of_group, group, NULL));
+  assert_fails(dist_run(strategy, merge_with_group, group, NULL), DIST_INVALID_ARGUMENT, "options->group");
+  assert_ok(dist_run(strategy, barrier_of_group, group, NULL));
   assert_ok(dist_group_destroy(group));
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -192,7 +192,7 @@ static void a_deadline_leaves_the_strategy_busy(void **state) {
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   static inner in;
   in = (inner){.fail_at = -1};
-  assert_ok(dist_run(strategy, merge_late, &in));
+  assert_ok(dist_run(strategy, merge_late, &in, NULL));
   assert_int_equal(in.inner_status, DIST_DEADLINE_EXCEEDED);
   assert_has(in.inner_error.message, "still inside");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "a run is under way");
@@ -214,7 +214,7 @@ static dist_status run_and_cancel(dist_strategy *strategy, dist_value *args, dis
                                   void *user_data) {
   (void)args, (void)out_result;
   inner *in = user_data;
-  in->inner_status = dist_run(strategy, cancel_and_wait, NULL);
+  in->inner_status = dist_run(strategy, cancel_and_wait, NULL, NULL);
   return DIST_OK;
 }
 
@@ -227,11 +227,11 @@ static void cancelling_ends_all_of_it(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_LIBRARY);
   inner in = {.fail_at = -1};
-  assert_int_equal(dist_run(strategy, merge_cancelled, &in), DIST_CANCELLED);
+  assert_int_equal(dist_run(strategy, merge_cancelled, &in, NULL), DIST_CANCELLED);
   assert_int_equal(in.inner_status, DIST_CANCELLED);
   assert_healthy(DIST_THREADS_LIBRARY, strategy);
   in = (inner){.depth = 1, .fail_at = -1};
-  assert_ok(dist_run(strategy, level, &in));
+  assert_ok(dist_run(strategy, level, &in, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -87,7 +87,7 @@ static void read_mesh(FILE *file, mesh *m) {
   m->strategy = strategy_with(options);
   dist_device_assignment_destroy(assignment);
   dist_topology_destroy(topology);
-  assert_ok(dist_run(m->strategy, see_all_places, m));
+  assert_ok(dist_run(m->strategy, see_all_places, m, NULL));
 }
 
 /* One dimension's axes, "x,y": the last runs fastest in its tiles. */
@@ -207,7 +207,7 @@ static void layouts_are_those_of_jax(void **state) {
     assert_same_parts(&m, &l, expected);
     by_shards++;
     if (!is_in_device_order(&l)) continue;
-    assert_ok(dist_run(m.strategy, split_by_strategy, &(splitting){&m, &l, expected}));
+    assert_ok(dist_run(m.strategy, split_by_strategy, &(splitting){&m, &l, expected}, NULL));
     by_strategy++;
   }
   assert_ok(dist_strategy_destroy(m.strategy));

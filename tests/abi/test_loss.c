@@ -29,7 +29,7 @@ static dist_tensor tensor_of(void *data, dist_dtype dtype, int32_t ndim, const i
 
 /* All replicas have the same share of the same loss: `expected`. */
 static void assert_share(dist_strategy *strategy, call c, float expected) {
-  assert_ok(dist_run(strategy, share_of_loss, &c));
+  assert_ok(dist_run(strategy, share_of_loss, &c, NULL));
   for (int32_t r = 0; r < dist_strategy_num_replicas(strategy); r++) assert_true(c.result[r] == expected);
 }
 
@@ -130,7 +130,7 @@ static void what_does_not_fit_is_refused(void **state) {
   };
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
     call c = rows[i].call;
-    assert_fails(dist_run(*state, share_of_loss, &c), DIST_INVALID_ARGUMENT, rows[i].words);
+    assert_fails(dist_run(*state, share_of_loss, &c, NULL), DIST_INVALID_ARGUMENT, rows[i].words);
   }
   assert_true(number == -1);
   assert_fails(dist_average_loss(NULL, &loss, NULL, 3, NULL), DIST_INVALID_ARGUMENT, "out is NULL");
@@ -166,7 +166,7 @@ static void only_inside_replicas(void **state) {
   assert_fails(dist_scale_regularization_loss(NULL, &loss, &out), DIST_FAILED_PRECONDITION,
                "dist_scale_regularization_loss(): replica is NULL");
   merged m = {NULL, &loss};
-  assert_fails(dist_run(*state, merging, &m), DIST_FAILED_PRECONDITION, "dist_average_loss");
+  assert_fails(dist_run(*state, merging, &m, NULL), DIST_FAILED_PRECONDITION, "dist_average_loss");
   assert_fails(dist_average_loss(m.replica, &loss, NULL, 3, &out), DIST_FAILED_PRECONDITION,
                "dist_average_loss");
   assert_fails(dist_scale_regularization_loss(m.replica, &loss, &out), DIST_FAILED_PRECONDITION,

@@ -144,7 +144,7 @@ static void blocks_have_the_axes_of_the_mesh(void **state) {
   static const char *const names[] = {"x", "y", "z", "core"};
   for (int axis = 0; axis < 4; axis++) {
     axes_seen seen = {.name = names[axis]};
-    assert_ok(dist_run(strategy, see_axis_of, &seen));
+    assert_ok(dist_run(strategy, see_axis_of, &seen, NULL));
     assert_int_equal(seen.size, axis == 0 ? 1 : 2);
     for (int d = 0; d < 8; d++) assert_int_equal(seen.index[d], axis == 0 ? 0 : d >> (3 - axis) & 1);
   }
@@ -160,8 +160,8 @@ static void blocks_may_have_any_size(void **state) {
       dist_strategy *strategy = strategy_with(options_of(assignment));
       dist_device_assignment_destroy(assignment);
       axes_seen rows = {.name = "y"}, cores = {.name = "core"};
-      assert_ok(dist_run(strategy, see_axis_of, &rows));
-      assert_ok(dist_run(strategy, see_axis_of, &cores));
+      assert_ok(dist_run(strategy, see_axis_of, &rows, NULL));
+      assert_ok(dist_run(strategy, see_axis_of, &cores, NULL));
       assert_int_equal(rows.size, y);
       assert_int_equal(cores.size, core);
       for (int32_t d = 0; d < y * core; d++) {
@@ -182,7 +182,7 @@ static void rings_have_one_axis(void **state) {
   dist_strategy *strategy = strategy_with(options_of(assignment));
   dist_device_assignment_destroy(assignment);
   axes_seen seen = {.name = "device"};
-  assert_ok(dist_run(strategy, see_axis_of, &seen));
+  assert_ok(dist_run(strategy, see_axis_of, &seen, NULL));
   assert_int_equal(seen.size, 4);
   for (int d = 0; d < 4; d++) assert_int_equal(seen.index[d], d);
   assert_ok(dist_strategy_destroy(strategy));
@@ -204,7 +204,7 @@ static dist_status read_on_device(dist_replica *device, dist_value *args, dist_v
   const dist_tensor tensor = {&zero, DIST_I64, 0, NULL, NULL};
   EXPECT_FAILS(dist_replica_assign(device, variable, DIST_ASSIGN, &tensor, NULL), DIST_FAILED_PRECONDITION,
                "is for whole replicas");
-  EXPECT_FAILS(dist_run(dist_replica_strategy(device), healthy, NULL), DIST_FAILED_PRECONDITION,
+  EXPECT_FAILS(dist_run(dist_replica_strategy(device), healthy, NULL, NULL), DIST_FAILED_PRECONDITION,
                "runs do not nest");
   EXPECT_FAILS(dist_run_on_devices(device, read_on_device, NULL, args, NULL, NULL, NULL),
                DIST_FAILED_PRECONDITION, "is for whole replicas");
@@ -238,8 +238,8 @@ static void variables_are_mirrored(void **state) {
   assert_ok(dist_variable_create(strategy, &tensor, &options, &on_read));
   assert_string_equal(dist_variable_class(mirrored), "MirroredVariable");
   assert_string_equal(dist_variable_class(on_read), "SyncOnReadVariable");
-  assert_ok(dist_run(strategy, add_own_id, mirrored));
-  assert_ok(dist_run(strategy, add_own_id, on_read));
+  assert_ok(dist_run(strategy, add_own_id, mirrored, NULL));
+  assert_ok(dist_run(strategy, add_own_id, on_read, NULL));
   dist_tensor copy;
   for (int32_t r = 0; r < 2; r++) {
     assert_ok(dist_variable_component(mirrored, r, &copy));
@@ -247,7 +247,7 @@ static void variables_are_mirrored(void **state) {
     assert_ok(dist_variable_component(on_read, r, &copy));
     assert_int_equal(*(int64_t *)copy.data, r + 1);
   }
-  assert_ok(dist_run(strategy, read_on_devices, on_read));
+  assert_ok(dist_run(strategy, read_on_devices, on_read, NULL));
   dist_variable_destroy(mirrored), dist_variable_destroy(on_read);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -255,7 +255,7 @@ static void variables_are_mirrored(void **state) {
 static dist_status sum_inside(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                               void *user_data) {
   (void)args, (void)out_result;
-  return dist_run(strategy, user_data == NULL ? healthy : see_axis_of, user_data);
+  return dist_run(strategy, user_data == NULL ? healthy : see_axis_of, user_data, NULL);
 }
 static dist_status run_in_merge(dist_replica *replica, void *user_data) {
   return dist_merge_call(replica, sum_inside, user_data, NULL, NULL, NULL);
@@ -264,9 +264,9 @@ static dist_status run_in_merge(dist_replica *replica, void *user_data) {
 static void replicas_of_inner_runs_have_devices(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 2);
-  assert_ok(dist_run(strategy, run_in_merge, NULL));
+  assert_ok(dist_run(strategy, run_in_merge, NULL, NULL));
   axes_seen seen = {.name = "y"};
-  assert_ok(dist_run(strategy, run_in_merge, &seen));
+  assert_ok(dist_run(strategy, run_in_merge, &seen, NULL));
   assert_int_equal(seen.size, 2);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -285,7 +285,7 @@ static void it_explains_itself(void **state) {
   static char text[8192];
   assert_ok(dist_explain(strategy, collect, text));
   assert_has(text, "logical devices: 2 of each replica, axes x 1, y 2, z 1, core 1");
-  assert_ok(dist_run(strategy, see_axis_of, &(axes_seen){.name = "y"}));
+  assert_ok(dist_run(strategy, see_axis_of, &(axes_seen){.name = "y"}, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -320,7 +320,7 @@ static dist_status replica_waits_for_its_devices(dist_replica *replica, void *us
 static void a_replica_is_not_used_while_its_devices_run(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 2);
-  assert_ok(dist_run(strategy, replica_waits_for_its_devices, NULL));
+  assert_ok(dist_run(strategy, replica_waits_for_its_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

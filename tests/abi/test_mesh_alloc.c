@@ -38,7 +38,7 @@ static dist_status divide_and_run(dist_replica *replica, void *user_data) {
 static dist_status live(const dist_strategy_options *options) {
   dist_strategy *strategy = NULL;
   dist_status status = dist_strategy_create(options, &strategy);
-  if (!status) status = dist_run(strategy, divide_and_run, NULL);
+  if (!status) status = dist_run(strategy, divide_and_run, NULL, NULL);
   const dist_status ended = dist_strategy_destroy(strategy);
   return status ? status : ended;
 }

@@ -169,7 +169,7 @@ static void the_hosts_rounding_mode_does_not_matter(void **state) {
   const double expected = result_by(*state, DIST_METRIC_MEAN, batches, 1);
   dist_metric *metric = metric_of(*state, DIST_METRIC_MEAN);
   job j = {metric, batches, 1};
-  assert_ok(dist_run(*state, update_rounding_upward, &j));
+  assert_ok(dist_run(*state, update_rounding_upward, &j, NULL));
   fesetround(FE_UPWARD);
   const double upward = result_of(*state, metric);
   fesetround(FE_TONEAREST);

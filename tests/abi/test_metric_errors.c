@@ -124,7 +124,7 @@ static dist_status in_the_wrong_place(dist_replica *replica, void *user_data) {
 
 static void contexts_are_kept_apart(void **state) {
   contexts c = {.metric = metric_of(*state, DIST_METRIC_SUM)};
-  assert_ok(dist_run(*state, in_the_wrong_place, &c));
+  assert_ok(dist_run(*state, in_the_wrong_place, &c, NULL));
   double number = 1;
   const dist_tensor one = tensor_of(&number, DIST_F64, 0, NULL);
   assert_fails(dist_metric_update(c.replica, c.metric, &one, NULL, NULL), DIST_FAILED_PRECONDITION,
@@ -138,10 +138,10 @@ static void contexts_are_kept_apart(void **state) {
               {5, "dist_metric_create"}};
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
     c.where = rows[i].where;
-    assert_fails(dist_run(*state, in_the_wrong_place, &c), DIST_FAILED_PRECONDITION, rows[i].words);
+    assert_fails(dist_run(*state, in_the_wrong_place, &c, NULL), DIST_FAILED_PRECONDITION, rows[i].words);
   }
   c.where = 2; /* inside a merge function nobody updates: there it may be read */
-  assert_ok(dist_run(*state, in_the_wrong_place, &c));
+  assert_ok(dist_run(*state, in_the_wrong_place, &c, NULL));
   assert_true(c.result == 16);
   assert_true(result_of(*state, c.metric) == 16);
   dist_metric_destroy(c.metric);

@@ -129,7 +129,7 @@ static void reproducible_however_it_is_dealt(void **state) {
       }
       for (int way = 0; way < 5; way++) {
         deal_out(&d, sizes[s], way);
-        assert_ok(dist_run(strategy, add_hand, &d));
+        assert_ok(dist_run(strategy, add_hand, &d, NULL));
         for (int32_t r = 0; r < sizes[s]; r++) {
           for (size_t e = 0; e < ELEMENTS; e++) {
             if (!same_element(d.dtype, d.out[r] + e * size_of(d.dtype), expected[e]))
@@ -164,7 +164,7 @@ static void reproducible_nan(void **state) {
         memcpy(d.data[90] + e * size, &second, size);
       }
       deal_out(&d, 3, 0);
-      assert_ok(dist_run(strategy, add_hand, &d));
+      assert_ok(dist_run(strategy, add_hand, &d, NULL));
       for (int32_t r = 0; r < 3; r++)
         for (size_t e = 0; e < ELEMENTS; e++) assert_memory_equal(d.out[r] + e * size, &quiet[k], size);
     }
@@ -316,7 +316,7 @@ static void what_cannot_be_reproducible(void **state) {
   };
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   for (size_t k = 0; k < COUNT_OF(table); k++) {
-    assert_ok(dist_run(strategy, ask_for, &table[k]));
+    assert_ok(dist_run(strategy, ask_for, &table[k], NULL));
     for (int r = 0; r < 2; r++) {
       if (table[k].statuses[r] != DIST_UNIMPLEMENTED)
         fail_msg("case %zu: %s", k, dist_status_name(table[k].statuses[r]));

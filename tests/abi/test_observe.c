@@ -91,7 +91,7 @@ static void the_late_one_leads_the_table(void **state) {
 static void rows_of_other_versions(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
-  assert_ok(dist_run(strategy, with_one_late, NULL));
+  assert_ok(dist_run(strategy, with_one_late, NULL, NULL));
   size_t n = 0;
   assert_ok(dist_stragglers(strategy, NULL, 0, 0, &n));
   assert_int_equal(n, 1);
@@ -170,7 +170,7 @@ static void lack_of_memory_is_a_status(void **state) {
   static const int32_t ids[] = {1, 3};
   dist_group *group = NULL;
   assert_ok(dist_group_create(strategy, ids, 2, &group));
-  assert_ok(dist_run(strategy, with_one_late, NULL));
+  assert_ok(dist_run(strategy, with_one_late, NULL, NULL));
 
   /* What is said to be held is what the allocator has given. */
   text page = {NULL, 0};
@@ -243,7 +243,7 @@ static dist_status look_while_running(int32_t times, int print) {
     onlookers[i] = (onlooker){strategy, times, print && i == 0, DIST_OK};
     if (pthread_create(&threads[i], NULL, look_on, &onlookers[i]) != 0) abort();
   }
-  dist_status status = dist_run(strategy, until_looked_at, &enough);
+  dist_status status = dist_run(strategy, until_looked_at, &enough, NULL);
   for (int i = 0; i < 2; i++) {
     pthread_join(threads[i], NULL);
     if (status == DIST_OK) status = onlookers[i].status;
@@ -334,8 +334,8 @@ static int print_text(const char *what) {
   dist_group *group = NULL;
   text out = {NULL, 0};
   if (dist_group_create(strategy, ids, 2, &group) != DIST_OK) return 1;
-  if (dist_run(strategy, part_of_a_trace, &group) != DIST_OK) return 1;
-  if (dist_run(strategy, one_fails, NULL) != DIST_DATA_LOSS) return 1;
+  if (dist_run(strategy, part_of_a_trace, &group, NULL) != DIST_OK) return 1;
+  if (dist_run(strategy, one_fails, NULL, NULL) != DIST_DATA_LOSS) return 1;
   const dist_status status = strcmp(what, "trace") == 0
                                  ? dist_write_trace(strategy, append, &out)
                                  : dist_write_metrics(strategy, wild_tag, append, &out);

@@ -287,16 +287,16 @@ static dist_status refuse(dist_replica *replica, void *user_data) {
 static void calls_that_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  assert_ok(dist_run(strategy, refuse, NULL));
+  assert_ok(dist_run(strategy, refuse, NULL, NULL));
   training *g = &the_training;
   memset(g, 0, sizeof *g);
   g->n = 2, g->rounds = 2, g->keep = 1;
-  assert_ok(dist_run(strategy, train, g));
+  assert_ok(dist_run(strategy, train, g, NULL));
   assert_fails(dist_work_start(g->plans[0]), DIST_FAILED_PRECONDITION, "inside its function");
   assert_fails(dist_work_ready(g->plans[1], 0), DIST_FAILED_PRECONDITION, "inside its function");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "works");
   g->keep = 0;
-  assert_ok(dist_run(strategy, train, g));
+  assert_ok(dist_run(strategy, train, g, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -360,7 +360,7 @@ static void plans_that_differ(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (int what = 0; what < 3; what++) {
-    assert_fails(dist_run(strategy, disagree, &what), DIST_INVALID_ARGUMENT, "plan of all_reduce");
+    assert_fails(dist_run(strategy, disagree, &what, NULL), DIST_INVALID_ARGUMENT, "plan of all_reduce");
     assert_healthy(DIST_THREADS_CALLER, strategy);
   }
   assert_ok(dist_strategy_destroy(strategy));

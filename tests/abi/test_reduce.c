@@ -259,7 +259,8 @@ static void a_batch_larger_than_the_cache(void **state) {
   dist_value *values[VALUES], *results[VALUES], *alone = NULL;
   for (int v = 0; v < VALUES; v++) values[v] = spread;
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, spread, NULL, 0, &alone), DIST_OK);
-  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, VALUES, results), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, VALUES, NULL, results),
+                   DIST_OK);
   dist_tensor wanted, tensor;
   assert_int_equal(dist_value_tensor(alone, &wanted), DIST_OK);
   for (int v = 0; v < VALUES; v++) {

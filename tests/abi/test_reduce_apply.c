@@ -446,7 +446,7 @@ static void options_that_are_refused(void **state) {
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   for (size_t k = 0; k < COUNT_OF(table); k++) {
     bad one = table[k];
-    assert_fails(dist_run(strategy, offer_bad, &one), one.status, one.words);
+    assert_fails(dist_run(strategy, offer_bad, &one, NULL), one.status, one.words);
     assert_healthy(DIST_THREADS_CALLER, strategy);
   }
   assert_ok(dist_strategy_destroy(strategy));
@@ -471,7 +471,7 @@ static void members_that_disagree(void **state) {
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   for (int what = 0; what <= 6; what++) {
     const dist_status expected = what == 6 ? DIST_ABORTED : DIST_INVALID_ARGUMENT;
-    assert_fails(dist_run(strategy, disagree, &what), expected, "reduce_apply");
+    assert_fails(dist_run(strategy, disagree, &what, NULL), expected, "reduce_apply");
     assert_healthy(DIST_THREADS_CALLER, strategy);
   }
   assert_ok(dist_strategy_destroy(strategy));

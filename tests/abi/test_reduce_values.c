@@ -120,6 +120,29 @@ static void errors_say_where(void **state) {
   dist_value_release(uneven);
 }
 
+static void communication_options_are_checked(void **state) {
+  dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3), *result = NULL;
+  const double six = 6;
+  dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
+  options.implementation = DIST_COMMUNICATION_RING, options.bytes_per_pack = 1, options.timeout_ns = 1;
+  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, NULL, &options, &result), DIST_OK);
+  assert_tensor(dist_value_item(result, 1), DIST_F32, 1, &six);
+  dist_value_release(result);
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, &spread, NULL, 1, &options, &result),
+                   DIST_OK);
+  assert_tensor(dist_value_item(result, 2), DIST_F32, 1, &six);
+  dist_value_release(result);
+  result = NULL;
+  options.bytes_per_pack = -1;
+  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, NULL, &options, &result),
+                   DIST_INVALID_ARGUMENT);
+  options.bytes_per_pack = 0, options.implementation = 99;
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, &spread, NULL, 1, &options, &result),
+                   DIST_INVALID_ARGUMENT);
+  assert_null(result);
+  dist_value_release(spread);
+}
+
 static void destinations_choose_the_replicas(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3);
   const double six = 6;
@@ -130,15 +153,16 @@ static void destinations_choose_the_replicas(void **state) {
   const dist_destination everywhere[] = {{variable, NULL, NULL}, {NULL, spread, NULL}};
   dist_value *result = NULL;
   for (int d = -1; d < 2; d++) {
-    assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, d < 0 ? NULL : &everywhere[d], &result),
-                     DIST_OK);
+    assert_int_equal(
+        dist_reduce_to(*state, DIST_REDUCE_SUM, spread, d < 0 ? NULL : &everywhere[d], NULL, &result),
+        DIST_OK);
     assert_int_equal(dist_value_kind(result), DIST_VALUE_MIRRORED);
     assert_int_equal(dist_value_size(result), R);
     for (size_t r = 0; r < R; r++) assert_tensor(dist_value_item(result, r), DIST_F32, 1, &six);
     dist_value_release(result);
   }
   const dist_destination one = {NULL, NULL, "replica:2"};
-  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &one, &result), DIST_OK);
+  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &one, NULL, &result), DIST_OK);
   assert_int_equal(dist_value_kind(result), DIST_VALUE_TENSOR);
   assert_tensor(result, DIST_F32, 1, &six);
   dist_value_release(result);
@@ -146,24 +170,26 @@ static void destinations_choose_the_replicas(void **state) {
   static const char *const devices[] = {"replica:3", "replica:-1", "replica:", "replica:1x"};
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
     const dist_destination nowhere = {NULL, NULL, devices[i]};
-    assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &nowhere, &result), DIST_NOT_FOUND);
+    assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &nowhere, NULL, &result),
+                     DIST_NOT_FOUND);
   }
   assert_string_equal(dist_last_error(),
                       "device \"replica:1x\": this strategy has \"replica:0\" to \"replica:2\"");
   const dist_destination two = {variable, spread, NULL};
-  assert_fails(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, &result), DIST_INVALID_ARGUMENT,
+  assert_fails(dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &two, NULL, &result), DIST_INVALID_ARGUMENT,
                "a destination has 2 fields set; set variable, value or device");
   const dist_destination silent = {NULL, NULL, NULL};
   assert_fails(
-      dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, &result), DIST_INVALID_ARGUMENT,
+      dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result), DIST_INVALID_ARGUMENT,
       "a destination says nothing; set variable, value or device, or give no destination (NULL) for all "
       "replicas");
   assert_null(result);
   /* A tensor, which all replicas have in common, is its own mean and has no sum. */
   const double two_number = 2;
   dist_value *tensor = tensor_of(*state, DIST_F32, 0, NULL, &two_number);
-  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, tensor, &one, &result), DIST_INVALID_ARGUMENT);
-  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_MEAN, tensor, NULL, &result), DIST_OK);
+  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_SUM, tensor, &one, NULL, &result),
+                   DIST_INVALID_ARGUMENT);
+  assert_int_equal(dist_reduce_to(*state, DIST_REDUCE_MEAN, tensor, NULL, NULL, &result), DIST_OK);
   assert_ptr_equal(result, tensor);
   dist_value_release(result);
   dist_value_release(tensor);
@@ -185,7 +211,8 @@ static void batches_keep_their_order(void **state) {
       destinations[k].value = values[k];
     }
   }
-  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, destinations, N, results), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, destinations, N, NULL, results),
+                   DIST_OK);
   for (int k = 0; k < N; k++) {
     const double sum = k % 7 + 3;
     const dist_value *tensor = k % 2 == 0 ? results[k] : dist_value_item(results[k], 2);
@@ -194,18 +221,18 @@ static void batches_keep_their_order(void **state) {
     dist_value_release(results[k]);
     results[k] = NULL;
   }
-  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, NULL, NULL, 0, NULL), DIST_OK);
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, NULL, NULL, 0, NULL, NULL), DIST_OK);
   /* One bad value, and nothing is written. */
   dist_value *good = values[40];
   values[40] = scalars(*state, DIST_BOOL, 1, 1, 1);
-  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, results),
+  assert_int_equal(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, NULL, results),
                    DIST_INVALID_ARGUMENT);
   assert_non_null(strstr(dist_last_error(), "values[40]: SUM of bool"));
   for (int k = 0; k < N; k++) assert_null(results[k]);
   dist_value_release(values[40]);
   values[40] = NULL;
-  assert_fails(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, results), DIST_INVALID_ARGUMENT,
-               "dist_batch_reduce_to(): values[40] is NULL");
+  assert_fails(dist_batch_reduce_to(*state, DIST_REDUCE_SUM, values, NULL, N, NULL, results),
+               DIST_INVALID_ARGUMENT, "dist_batch_reduce_to(): values[40] is NULL");
   values[40] = good;
   for (int k = 0; k < N; k++) dist_value_release(values[k]);
 }
@@ -248,7 +275,7 @@ static dist_status reduce_inside(dist_replica *replica, void *user_data) {
 static dist_status reduce_merged(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                                  void *user_data) {
   (void)user_data;
-  return dist_reduce_to(strategy, DIST_REDUCE_SUM, dist_value_item(args, 0), NULL, out_result);
+  return dist_reduce_to(strategy, DIST_REDUCE_SUM, dist_value_item(args, 0), NULL, NULL, out_result);
 }
 
 static dist_status reduce_in_merge_call(dist_replica *replica, dist_value *args, dist_value *kwargs,
@@ -261,7 +288,7 @@ static void the_context_is_checked(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3);
   dist_value *args = NULL;
   dist_value *result = NULL;
-  assert_int_equal(dist_run(*state, reduce_inside, spread), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(*state, reduce_inside, spread, NULL), DIST_FAILED_PRECONDITION);
   assert_non_null(strstr(dist_last_error(), "dist_merge_call()"));
   assert_int_equal(dist_value_create_list(*state, &spread, 1, &args), DIST_OK);
   assert_int_equal(dist_run_values(*state, reduce_in_merge_call, NULL, args, NULL, NULL, &result), DIST_OK);
@@ -285,7 +312,7 @@ static void one_replica_reduces_to_itself(void **state) {
     assert_int_equal(dist_reduce(alone, op, tensor, NULL, 0, &result), DIST_OK);
     assert_ptr_equal(result, tensor);
     dist_value_release(result);
-    assert_int_equal(dist_reduce_to(alone, op, tensor, NULL, &result), DIST_OK);
+    assert_int_equal(dist_reduce_to(alone, op, tensor, NULL, NULL, &result), DIST_OK);
     assert_int_equal(dist_value_kind(result), DIST_VALUE_TENSOR);
     dist_value_release(result);
   }
@@ -295,10 +322,15 @@ static void one_replica_reduces_to_itself(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_equal_already),    cmocka_unit_test(nests_reduce_leaf_by_leaf),
-      cmocka_unit_test(errors_say_where),         cmocka_unit_test(destinations_choose_the_replicas),
-      cmocka_unit_test(batches_keep_their_order), cmocka_unit_test(local_results_are_the_components),
-      cmocka_unit_test(the_context_is_checked),   cmocka_unit_test(one_replica_reduces_to_itself),
+      cmocka_unit_test(what_is_equal_already),
+      cmocka_unit_test(nests_reduce_leaf_by_leaf),
+      cmocka_unit_test(errors_say_where),
+      cmocka_unit_test(communication_options_are_checked),
+      cmocka_unit_test(destinations_choose_the_replicas),
+      cmocka_unit_test(batches_keep_their_order),
+      cmocka_unit_test(local_results_are_the_components),
+      cmocka_unit_test(the_context_is_checked),
+      cmocka_unit_test(one_replica_reduces_to_itself),
   };
   return cmocka_run_group_tests_name("reduce_values", tests, make_strategy, end_strategy);
 }

@@ -67,7 +67,7 @@ static void every_way_to_assign(void **state) {
           step s = {.how = how, .only = -1};
           memcpy(s.numbers, given, sizeof given);
           s.variable = number_variable(strategy, 100, synchronization, aggregation);
-          const dist_status status = dist_run(strategy, assign_values, &s);
+          const dist_status status = dist_run(strategy, assign_values, &s, NULL);
           if (kinds[k] == DIST_STRATEGY_CENTRAL_STORAGE && aggregation == DIST_AGGREGATION_NONE) {
             assert_int_equal(status, DIST_INVALID_ARGUMENT);
             assert_has(dist_last_error(), "one copy for all replicas and aggregation NONE");
@@ -94,7 +94,7 @@ static void one_object_for_all_is_no_part_of_a_sum(void **state) {
       step s = {.how = DIST_ASSIGN_ADD, .only = -1, .common = number_of(strategy, 7)};
       s.variable = number_variable(strategy, 1, DIST_SYNCHRONIZATION_ON_WRITE, aggregation);
       const int sum = aggregation == DIST_AGGREGATION_SUM;
-      assert_int_equal(dist_run(strategy, assign_values, &s), sum ? DIST_INVALID_ARGUMENT : DIST_OK);
+      assert_int_equal(dist_run(strategy, assign_values, &s, NULL), sum ? DIST_INVALID_ARGUMENT : DIST_OK);
       if (sum) assert_has(dist_last_error(), "gave the same object");
       for (int32_t r = 0; r < R; r++) assert_true(copy_of(s.variable, r) == (sum ? 1 : 8));
       dist_variable_destroy(s.variable);
@@ -106,7 +106,7 @@ static void one_object_for_all_is_no_part_of_a_sum(void **state) {
   dist_strategy *alone = strategy_of_kind(DIST_STRATEGY_MIRRORED, 1);
   step s = {.how = DIST_ASSIGN, .only = -1, .common = number_of(alone, 7)};
   s.variable = number_variable(alone, 1, DIST_SYNCHRONIZATION_ON_WRITE, DIST_AGGREGATION_SUM);
-  assert_ok(dist_run(alone, assign_values, &s));
+  assert_ok(dist_run(alone, assign_values, &s, NULL));
   assert_true(read_of(alone, s.variable) == 7);
   dist_variable_destroy(s.variable);
   dist_value_release(s.common);
@@ -121,12 +121,12 @@ static void a_replica_that_does_not_assign_is_reported(void **state) {
     step s = {.how = DIST_ASSIGN, .only = 2};
     memcpy(s.numbers, given, sizeof given);
     s.variable = number_variable(strategy, 5, DIST_SYNCHRONIZATION_ON_WRITE, DIST_AGGREGATION_SUM);
-    assert_int_not_equal(dist_run(strategy, assign_values, &s), DIST_OK);
+    assert_int_not_equal(dist_run(strategy, assign_values, &s, NULL), DIST_OK);
     assert_has(dist_last_error(), "returned early");
     assert_has(dist_last_error(), "(tag v)");
     for (int32_t r = 0; r < R; r++) assert_true(copy_of(s.variable, r) == 5);
     s.only = -1; /* and the strategy works on */
-    assert_ok(dist_run(strategy, assign_values, &s));
+    assert_ok(dist_run(strategy, assign_values, &s, NULL));
     for (int32_t r = 0; r < R; r++) assert_true(s.read[r] == 16);
     dist_variable_destroy(s.variable);
     assert_ok(dist_strategy_destroy(strategy));
@@ -150,7 +150,7 @@ static void a_wrong_shape_ends_the_assignment_for_all(void **state) {
   for (size_t k = 0; k < COUNT_OF(kinds); k++) {
     dist_strategy *strategy = strategy_of_kind(kinds[k], R);
     step s = {.variable = number_variable(strategy, 5, 0, DIST_AGGREGATION_MEAN)};
-    assert_fails(dist_run(strategy, assign_shapes, &s), DIST_INVALID_ARGUMENT, "value is f32[2]");
+    assert_fails(dist_run(strategy, assign_shapes, &s, NULL), DIST_INVALID_ARGUMENT, "value is f32[2]");
     for (int32_t r = 0; r < R - 1; r++) assert_int_equal(s.statuses[r], DIST_ABORTED);
     for (int32_t r = 0; r < R; r++) assert_true(copy_of(s.variable, r) == 5);
     dist_variable_destroy(s.variable);
@@ -170,7 +170,7 @@ static void central_storage_cannot_hold_the_mean_of_integers(void **state) {
   int32_t number = 9;
   const dist_tensor initial = {&number, DIST_I32, 0, NULL, NULL};
   dist_variable *variable = variable_with(strategy, &initial, 0, DIST_AGGREGATION_MEAN);
-  assert_fails(dist_run(strategy, assign_integers, variable), DIST_INVALID_ARGUMENT,
+  assert_fails(dist_run(strategy, assign_integers, variable, NULL), DIST_INVALID_ARGUMENT,
                "the MEAN of i32 is f64");
   dist_variable_destroy(variable);
   assert_ok(dist_strategy_destroy(strategy));
@@ -210,7 +210,7 @@ static void a_later_run_finds_what_replicas_made(void **state) {
     dist_strategy *strategy = strategy_of_kind(kinds[k], R);
     making m = {.name = "layer/w", .odd = -1, .aggregation = DIST_AGGREGATION_SUM};
     for (int run = 0; run < 3; run++) {
-      assert_ok(dist_run(strategy, make_and_add, &m));
+      assert_ok(dist_run(strategy, make_and_add, &m, NULL));
       for (int32_t r = 0; r < R; r++) {
         assert_ptr_equal(m.made[r], m.made[0]);
         assert_true(m.read[r] ==
@@ -220,10 +220,10 @@ static void a_later_run_finds_what_replicas_made(void **state) {
     assert_string_equal(dist_variable_name(m.made[0]), "layer/w");
     making other = m;
     other.name = "layer/b";
-    assert_ok(dist_run(strategy, make_and_add, &other));
+    assert_ok(dist_run(strategy, make_and_add, &other, NULL));
     assert_ptr_not_equal(other.made[0], m.made[0]);
     dist_variable_destroy(m.made[0]); /* the next run makes it anew; the other ends with the strategy */
-    assert_ok(dist_run(strategy, make_and_add, &m));
+    assert_ok(dist_run(strategy, make_and_add, &m, NULL));
     assert_true(m.read[0] == 1);
     assert_ok(dist_strategy_destroy(strategy));
   }
@@ -237,15 +237,15 @@ static void replicas_make_the_same_variable_or_none(void **state) {
   const char *const two = "a/name/that/is/far/too/long/to/be/told/apart/by/its/first/part/two";
   making m = {.name = one, .odd = 2, .odd_name = two, .aggregation = DIST_AGGREGATION_SUM};
   m.odd_aggregation = m.aggregation;
-  assert_fails(dist_run(strategy, make_and_add, &m), DIST_INVALID_ARGUMENT, "replica 2 for");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "replica 2 for");
   m.odd_name = NULL;
   m.odd_aggregation = DIST_AGGREGATION_MEAN;
-  assert_fails(dist_run(strategy, make_and_add, &m), DIST_INVALID_ARGUMENT, "than replica 2 asks for");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "than replica 2 asks for");
   m.odd = -1;
-  assert_ok(dist_run(strategy, make_and_add, &m));
+  assert_ok(dist_run(strategy, make_and_add, &m, NULL));
   assert_true(m.read[0] == 1); /* the failures made nothing */
   m.aggregation = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
-  assert_fails(dist_run(strategy, make_and_add, &m), DIST_INVALID_ARGUMENT, "is there with another");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "is there with another");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -258,16 +258,16 @@ static void strategies_do_not_mix(void **state) {
   dist_strategy *another = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   step s = {.how = DIST_ASSIGN_ADD, .only = -1, .numbers = {1, 1, 1, 1}};
   s.variable = number_variable(strategy, 1, 0, 0);
-  assert_fails(dist_run(alone, assign_values, &s), DIST_FAILED_PRECONDITION, "do not mix");
+  assert_fails(dist_run(alone, assign_values, &s, NULL), DIST_FAILED_PRECONDITION, "do not mix");
   dist_variable_destroy(s.variable);
   /* A plain variable is nobody's in particular: one replica may do with it what it likes, several may read.
    */
   s.variable = number_variable(alone, 1, 0, DIST_AGGREGATION_SUM);
-  assert_ok(dist_run(another, assign_values, &s));
+  assert_ok(dist_run(another, assign_values, &s, NULL));
   assert_true(s.read[0] == 2);
-  assert_fails(dist_run(strategy, assign_values, &s), DIST_FAILED_PRECONDITION, "do not mix");
+  assert_fails(dist_run(strategy, assign_values, &s, NULL), DIST_FAILED_PRECONDITION, "do not mix");
   s.only = R; /* nobody assigns */
-  assert_ok(dist_run(strategy, assign_values, &s));
+  assert_ok(dist_run(strategy, assign_values, &s, NULL));
   for (int32_t r = 0; r < R; r++) assert_true(s.read[r] == 2);
   dist_variable_destroy(s.variable);
   assert_ok(dist_strategy_destroy(another));
@@ -286,7 +286,7 @@ static void contexts_are_told_apart(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_MIRRORED, R);
   dist_variable *variable = number_variable(strategy, 1, 0, 0);
-  assert_fails(dist_run(strategy, read_from_outside, variable), DIST_FAILED_PRECONDITION,
+  assert_fails(dist_run(strategy, read_from_outside, variable, NULL), DIST_FAILED_PRECONDITION,
                "dist_variable_read");
   dist_variable_destroy(variable);
   assert_ok(dist_strategy_destroy(strategy));
@@ -308,7 +308,8 @@ static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_valu
   dist_variable *variable = dist_value_variable(dist_value_item(args, 1));
   dist_value *value = dist_value_item(args, 0), *reduced = NULL, *update_args = NULL;
   const dist_destination destination = {.variable = variable};
-  dist_status status = dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, &reduced);
+  dist_status status =
+      dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &value, &destination, 1, NULL, &reduced);
   if (status == DIST_OK) status = dist_value_create_list(strategy, &reduced, 1, &update_args);
   if (status == DIST_OK) status = dist_update(strategy, variable, assign_first, NULL, update_args);
   if (status == DIST_OK) *out_result = dist_value_retain(dist_value_item(args, 1));

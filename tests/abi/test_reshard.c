@@ -83,7 +83,7 @@ static void from_every_partition_to_every_other(void **state) {
   for (int a = 0; a < PARTITIONS; a++)
     for (int b = 0; b < PARTITIONS; b++) {
       change c = {partition_of(a), partition_of(b)};
-      const dist_status status = dist_run(strategy, run_change, &c);
+      const dist_status status = dist_run(strategy, run_change, &c, NULL);
       if (status != DIST_OK) fail_msg("from %d to %d: %s", a, b, dist_last_error());
       int64_t all = 0, bytes = 0;
       for (int32_t d = 0; d < DEVICES; d++) {
@@ -162,7 +162,7 @@ static void what_does_not_fit_is_refused_on_all(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(1, DEVICES);
   for (enum wrong wrong = PARTITION; wrong < WRONGS; wrong++)
-    assert_fails(dist_run(strategy, run_wrongly, &wrong), DIST_INVALID_ARGUMENT, words[wrong]);
+    assert_fails(dist_run(strategy, run_wrongly, &wrong, NULL), DIST_INVALID_ARGUMENT, words[wrong]);
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -200,7 +200,7 @@ static void who_has_another_dtype_is_named(void **state) {
   odd_dtype odd;
   for (odd.from = DIST_PARTITION_SPLIT; odd.from <= DIST_PARTITION_ASSIGN; odd.from++)
     for (odd.device = 0; odd.device < DEVICES; odd.device++) {
-      assert_fails(dist_run(strategy, run_another_dtype, &odd), DIST_INVALID_ARGUMENT, "the shard of");
+      assert_fails(dist_run(strategy, run_another_dtype, &odd, NULL), DIST_INVALID_ARGUMENT, "the shard of");
       assert_blames(odd.device, "i64", "f64");
     }
   assert_ok(dist_strategy_destroy(strategy));

@@ -36,8 +36,8 @@ static void whose_threads(void **state) {
   (void)state;
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     slots s = {.other = strategy_of(4, threads)}, again = {.other = s.other};
-    assert_ok(dist_run(s.other, note_thread, &s));
-    assert_ok(dist_run(s.other, note_thread, &again));
+    assert_ok(dist_run(s.other, note_thread, &s, NULL));
+    assert_ok(dist_run(s.other, note_thread, &again, NULL));
     assert_int_equal(atomic_load(&s.count), 4);
     assert_int_equal(pthread_equal(s.threads[0], pthread_self()) != 0, threads == DIST_THREADS_CALLER);
     for (int i = 0; i < 4; i++) {
@@ -56,7 +56,7 @@ static void signals_belong_to_the_host(void **state) {
   sigset_t before, after;
   pthread_sigmask(SIG_SETMASK, NULL, &before);
   slots s = {.other = strategy_of(4, DIST_THREADS_LIBRARY)};
-  assert_ok(dist_run(s.other, note_thread, &s));
+  assert_ok(dist_run(s.other, note_thread, &s, NULL));
   for (int i = 0; i < 4; i++) {
     for (size_t k = 0; k < COUNT_OF(open); k++) assert_false(sigismember(&s.masks[i], open[k]));
     for (size_t k = 0; k < COUNT_OF(blocked); k++) assert_true(sigismember(&s.masks[i], blocked[k]));
@@ -83,7 +83,7 @@ static void the_lowest_own_failure_wins(void **state) {
   for (int i = 0; i < 20; i++) {
     static slots s;
     memset(&s, 0, sizeof s);
-    assert_fails(dist_run(strategy, first_of_two_fails, &s), DIST_NOT_FOUND, "two has no rows");
+    assert_fails(dist_run(strategy, first_of_two_fails, &s, NULL), DIST_NOT_FOUND, "two has no rows");
     dist_error_info info = DIST_ERROR_INFO_INIT;
     assert_ok(dist_last_error_info(&info));
     assert_int_equal(info.replica, 2);
@@ -109,7 +109,7 @@ static void a_failure_without_a_reason(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
   for (int32_t who = 0; who < 3; who++) {
-    assert_fails(dist_run(strategy, no_reason, &who), DIST_PERMISSION_DENIED, "without a reason");
+    assert_fails(dist_run(strategy, no_reason, &who, NULL), DIST_PERMISSION_DENIED, "without a reason");
     char name[16];
     snprintf(name, sizeof name, "replica %d", (int)who);
     assert_has(dist_last_error(), name);
@@ -120,7 +120,7 @@ static void a_failure_without_a_reason(void **state) {
 static dist_status runs_inside(dist_replica *replica, void *user_data) {
   slots *s = user_data;
   const int32_t me = dist_replica_id(replica);
-  s->statuses[me] = dist_run(me % 2 == 0 ? dist_replica_strategy(replica) : s->other, healthy, NULL);
+  s->statuses[me] = dist_run(me % 2 == 0 ? dist_replica_strategy(replica) : s->other, healthy, NULL, NULL);
   read_report(&s->reports[me]);
   return dist_barrier(replica, NULL);
 }
@@ -130,7 +130,7 @@ static void runs_do_not_nest(void **state) {
   static slots s;
   dist_strategy *strategy = strategy_of(4, DIST_THREADS_CALLER);
   s.other = strategy_of(2, DIST_THREADS_LIBRARY);
-  assert_ok(dist_run(strategy, runs_inside, &s));
+  assert_ok(dist_run(strategy, runs_inside, &s, NULL));
   for (int i = 0; i < 4; i++) {
     assert_int_equal(s.statuses[i], DIST_FAILED_PRECONDITION);
     assert_has(s.reports[i].message, i % 2 == 0 ? "do not nest" : "do not mix");
@@ -142,7 +142,7 @@ static void runs_do_not_nest(void **state) {
 static void a_handle_ends_with_its_run(void **state) {
   (void)state;
   slots s = {.other = strategy_of(4, DIST_THREADS_CALLER)};
-  assert_ok(dist_run(s.other, note_thread, &s));
+  assert_ok(dist_run(s.other, note_thread, &s, NULL));
   float number = 1;
   dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
   for (int i = 0; i < 4; i++) {
@@ -158,8 +158,8 @@ static void a_handle_ends_with_its_run(void **state) {
 static void null_arguments(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  assert_fails(dist_run(NULL, healthy, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
-  assert_fails(dist_run(strategy, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
+  assert_fails(dist_run(NULL, healthy, NULL, NULL), DIST_INVALID_ARGUMENT, "strategy is NULL");
+  assert_fails(dist_run(strategy, NULL, NULL, NULL), DIST_INVALID_ARGUMENT, "fn is NULL");
   assert_int_equal(dist_replica_id(NULL), -1);
   assert_int_equal(dist_replica_num_replicas(NULL), 0);
   assert_null(dist_replica_strategy(NULL));
@@ -169,7 +169,7 @@ static void null_arguments(void **state) {
   assert_fails(dist_replica_enter(strategy, 0, &replica), DIST_FAILED_PRECONDITION, "DIST_THREADS_HOST");
   assert_ok(dist_strategy_destroy(strategy));
   strategy = strategy_of(2, DIST_THREADS_HOST);
-  assert_fails(dist_run(strategy, healthy, NULL), DIST_FAILED_PRECONDITION, "dist_replica_enter");
+  assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "dist_replica_enter");
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -193,7 +193,8 @@ static dist_status alone(dist_replica *replica, void *user_data) {
 
 static void *call_often(void *argument) {
   callers *c = argument;
-  for (int i = 0; i < 200; i++) atomic_fetch_add(&c->failures, dist_run(c->strategy, alone, c) != DIST_OK);
+  for (int i = 0; i < 200; i++)
+    atomic_fetch_add(&c->failures, dist_run(c->strategy, alone, c, NULL) != DIST_OK);
   return NULL;
 }
 
@@ -223,11 +224,12 @@ static void a_library_thread_ends_inside(void **state) {
   const int before = count_threads();
   dist_strategy *strategy = strategy_of(3, DIST_THREADS_LIBRARY);
   for (int32_t who = 0; who < 3; who++) {
-    assert_fails(dist_run(strategy, one_goes, &who), DIST_FAILED_PRECONDITION, "thread ended inside its run");
+    assert_fails(dist_run(strategy, one_goes, &who, NULL), DIST_FAILED_PRECONDITION,
+                 "thread ended inside its run");
     assert_healthy(DIST_THREADS_LIBRARY, strategy);
   }
   int32_t last = 1; /* the strategy may also end without one of its threads */
-  assert_int_equal(dist_run(strategy, one_goes, &last), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(strategy, one_goes, &last, NULL), DIST_FAILED_PRECONDITION);
   assert_ok(dist_strategy_destroy(strategy));
   await_threads(before);
 }
@@ -248,7 +250,7 @@ static dist_status caller_goes(dist_replica *replica, void *user_data) {
 
 static void *run_and_go(void *argument) {
   gone_caller *g = argument;
-  (void)!dist_run(g->strategy, caller_goes, g);
+  (void)!dist_run(g->strategy, caller_goes, g, NULL);
   return argument; /* not reached */
 }
 
@@ -392,7 +394,7 @@ static void a_clock_that_jumps(void **state) {
   options.log = take_line;
   options.log_user_data = &c;
   dist_strategy *strategy = strategy_with(options);
-  assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c), DIST_DEADLINE_EXCEEDED,
+  assert_fails(dist_run(strategy, wait_while_the_clock_jumps, &c, NULL), DIST_DEADLINE_EXCEEDED,
                "replica 1 did not arrive");
   assert_int_equal(c.status, DIST_DEADLINE_EXCEEDED);
   assert_in_range(atomic_load(&c.lines), 1, 3);
@@ -401,10 +403,48 @@ static void a_clock_that_jumps(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* ---- A deadline ---- */
+
+typedef struct lingering {
+  atomic_int let_out;
+  atomic_int outside;
+} lingering;
+
+static dist_status the_last_lingers(dist_replica *replica, void *user_data) {
+  lingering *l = user_data;
+  if (dist_replica_id(replica) == 0) return dist_barrier(replica, NULL);
+  while (!atomic_load(&l->let_out)) sched_yield();
+  atomic_fetch_add(&l->outside, 1);
+  return DIST_OK;
+}
+
+static void a_run_ends_at_its_deadline(void **state) {
+  (void)state;
+  static lingering l;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 20000000;
+  assert_fails(dist_run(strategy, the_last_lingers, &l, &options), DIST_DEADLINE_EXCEEDED, "deadline");
+  assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "still inside");
+  atomic_store(&l.let_out, 1);
+  dist_status status;
+  while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
+  assert_int_equal(status, DIST_OK);
+  assert_int_equal(atomic_load(&l.outside), 1);
+  options.timeout_ns = INT64_MAX;
+  assert_ok(dist_run(strategy, healthy, NULL, &options));
+  options.timeout_ns = -1;
+  assert_fails(dist_run(strategy, healthy, NULL, &options), DIST_INVALID_ARGUMENT,
+               "dist_run_options.timeout_ns is -1");
+  options.timeout_ns = 0, options.reserved = 1;
+  assert_fails(dist_run(strategy, healthy, NULL, &options), DIST_INVALID_ARGUMENT, "reserved");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Fork ---- */
 
 static int child_of_fork(dist_strategy *inherited) {
-  if (dist_run(inherited, healthy, NULL) != DIST_FAILED_PRECONDITION) return 1;
+  if (dist_run(inherited, healthy, NULL, NULL) != DIST_FAILED_PRECONDITION) return 1;
   if (strstr(dist_last_error(), "forked child") == NULL) return 2;
   if (dist_strategy_cancel(inherited) != DIST_FAILED_PRECONDITION) return 3;
   if (dist_strategy_destroy(inherited) != DIST_OK) return 4;
@@ -415,7 +455,7 @@ static int child_of_fork(dist_strategy *inherited) {
   options.num_replicas = 3;
   dist_strategy *own = NULL;
   if (dist_strategy_create(&options, &own) != DIST_OK) return 5;
-  if (dist_run(own, healthy, NULL) != DIST_OK) return 6;
+  if (dist_run(own, healthy, NULL, NULL) != DIST_OK) return 6;
   return dist_strategy_destroy(own) == DIST_OK ? 0 : 7;
 #endif
 }
@@ -450,6 +490,7 @@ int main(void) {
       cmocka_unit_test(cancel_from_another_thread),
       cmocka_unit_test(a_cancelled_run_is_cancelled_without_collectives),
       cmocka_unit_test(a_clock_that_jumps),
+      cmocka_unit_test(a_run_ends_at_its_deadline),
       cmocka_unit_test(a_forked_child_gets_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

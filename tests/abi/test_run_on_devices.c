@@ -69,7 +69,7 @@ static void devices_get_shards_and_give_a_whole(void **state) {
     options.threads = threads;
     dist_strategy *strategy = mesh_with(2, 4, options);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-      for (int run = 0; run < 3; run++) assert_ok(dist_run(strategy, split_double_join, &cases[i]));
+      for (int run = 0; run < 3; run++) assert_ok(dist_run(strategy, split_double_join, &cases[i], NULL));
     assert_ok(dist_strategy_destroy(strategy));
     await_threads(before);
   }
@@ -109,7 +109,7 @@ static dist_status sum_on_devices(dist_replica *replica, void *user_data) {
 static void devices_meet_among_themselves(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(3, 4);
-  for (int run = 0; run < 10; run++) assert_ok(dist_run(strategy, sum_on_devices, NULL));
+  for (int run = 0; run < 10; run++) assert_ok(dist_run(strategy, sum_on_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -155,7 +155,7 @@ static void axes_have_names_and_groups(void **state) {
   options.axes = axes;
   options.num_axes = 2;
   dist_strategy *strategy = mesh_with(2, 6, options);
-  assert_ok(dist_run(strategy, only_on_devices, NULL));
+  assert_ok(dist_run(strategy, only_on_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -244,7 +244,7 @@ static dist_status join_results(dist_replica *replica, void *user_data) {
 static void results_are_joined_as_said_or_as_fits(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 3);
-  assert_ok(dist_run(strategy, join_results, NULL));
+  assert_ok(dist_run(strategy, join_results, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -293,7 +293,7 @@ static void a_failing_device_ends_the_others(void **state) {
   (void)state;
   static scene scenes[2];
   dist_strategy *strategy = mesh_of(2, 4);
-  assert_ok(dist_run(strategy, survive_a_failure, scenes));
+  assert_ok(dist_run(strategy, survive_a_failure, scenes, NULL));
   assert_healthy(DIST_THREADS_CALLER, strategy);
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -336,7 +336,7 @@ static void a_failing_replica_ends_its_peers_devices(void **state) {
     static scene s;
     memset(&s, 0, sizeof s);
     s.culprit = 1;
-    assert_fails(dist_run(strategy, fail_beside_devices, &s), DIST_NOT_FOUND, "no such row");
+    assert_fails(dist_run(strategy, fail_beside_devices, &s, NULL), DIST_NOT_FOUND, "no such row");
     for (int32_t d = 1; d < 4; d++)
       assert_has(s.seen[d].message, "replica 1 failed with NOT_FOUND: no such row");
     assert_healthy(DIST_THREADS_CALLER, strategy);
@@ -375,10 +375,10 @@ static void cancelling_ends_devices(void **state) {
     self.strategy = strategy;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_waiting, &self), 0);
-    assert_int_equal(dist_run(strategy, wait_on_devices, &self), DIST_CANCELLED);
+    assert_int_equal(dist_run(strategy, wait_on_devices, &self, NULL), DIST_CANCELLED);
     pthread_join(thread, NULL);
     for (int32_t d = 1; d < 4; d++) assert_int_equal(self.scene.status[d], DIST_CANCELLED);
-    assert_ok(dist_run(strategy, sum_on_devices, NULL));
+    assert_ok(dist_run(strategy, sum_on_devices, NULL, NULL));
   }
   assert_ok(dist_strategy_destroy(strategy));
 }
@@ -418,7 +418,7 @@ static void a_late_device_holds_up_its_strategy_only(void **state) {
   (void)state;
   static lateness late;
   dist_strategy *strategy = mesh_of(2, 3);
-  assert_ok(dist_run(strategy, leave_a_device_behind, &late));
+  assert_ok(dist_run(strategy, leave_a_device_behind, &late, NULL));
   assert_int_equal(late.first, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION);
   atomic_store(&late.released, 1);
@@ -458,7 +458,7 @@ static dist_status run_in_the_background(dist_replica *replica, void *user_data)
 static void works_go_on_among_devices(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 4);
-  for (int run = 0; run < 5; run++) assert_ok(dist_run(strategy, run_in_the_background, NULL));
+  for (int run = 0; run < 5; run++) assert_ok(dist_run(strategy, run_in_the_background, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -238,12 +238,12 @@ static void a_run_past_its_deadline(void **state) {
                DIST_DEADLINE_EXCEEDED, "deadline");
   assert_null(result);
   dist_value_release(args);
-  assert_fails(dist_run(strategy, healthy, NULL), DIST_FAILED_PRECONDITION, "still inside");
+  assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "still inside");
   assert_has(dist_last_error(), "1");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "a run is under way");
   atomic_store(&l.let_out, 1);
   dist_status status;
-  while ((status = dist_run(strategy, healthy, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
+  while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
   assert_int_equal(status, DIST_OK);
   assert_int_equal(l.late_status, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(atomic_load(&l.peer_status), DIST_DEADLINE_EXCEEDED);

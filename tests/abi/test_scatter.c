@@ -141,7 +141,7 @@ static void inside_replicas_by_aggregation(void **state) {
              synchronization <= DIST_SYNCHRONIZATION_ON_READ; synchronization++) {
           step s = {.how = how, .variable = rows_variable(strategy, synchronization, aggregation)};
           const int there = offered(kinds[k], synchronization, aggregation, how);
-          assert_int_equal(dist_run(strategy, scatter_rows, &s), there ? DIST_OK : DIST_UNIMPLEMENTED);
+          assert_int_equal(dist_run(strategy, scatter_rows, &s, NULL), there ? DIST_OK : DIST_UNIMPLEMENTED);
           for (int32_t r = 0; r < R; r++) {
             float model[ROWS][COLUMNS];
             begin(model);
@@ -169,7 +169,7 @@ static void one_object_for_all_replicas(void **state) {
                 .variable = rows_variable(strategy, DIST_SYNCHRONIZATION_ON_WRITE, aggregation)};
       assert_ok(slices_of(strategy, &given, &s.common));
       const int refused = !central && aggregation == DIST_AGGREGATION_SUM;
-      assert_int_equal(dist_run(strategy, scatter_rows, &s), refused ? DIST_INVALID_ARGUMENT : DIST_OK);
+      assert_int_equal(dist_run(strategy, scatter_rows, &s, NULL), refused ? DIST_INVALID_ARGUMENT : DIST_OK);
       float model[ROWS][COLUMNS];
       begin(model);
       for (int times = refused ? 0 : central ? R : 1; times > 0; times--) apply(s.how, &given, 1, model);

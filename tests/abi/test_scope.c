@@ -41,7 +41,7 @@ static dist_status give_one(dist_strategy *strategy, dist_value *args, dist_valu
   if (dist_in_cross_replica_context() != 1 || dist_get_replica() != NULL || dist_get_strategy() != strategy)
     return dist_fail(DIST_INTERNAL, "not in the cross-replica context");
   *out_result = dist_value_retain(args);
-  return dist_run(strategy, healthy, NULL);
+  return dist_run(strategy, healthy, NULL, NULL);
 }
 
 static dist_status give_up(dist_strategy *strategy, dist_value *args, dist_value **out_result,
@@ -60,7 +60,7 @@ static void a_thread_is_a_replica_of_its_own(void **state) {
   dist_replica *replica = dist_get_replica();
   for (int i = 0; i < 3; i++) {
     assert_ok(healthy(replica, NULL));
-    assert_ok(dist_run(own, healthy, NULL)); /* runs are beside it, and leave it as it is */
+    assert_ok(dist_run(own, healthy, NULL, NULL)); /* runs are beside it, and leave it as it is */
   }
   int calls = 0;
   dist_value *result = NULL;
@@ -110,7 +110,7 @@ static void every_thread_has_its_own(void **state) {
 
 static int child_of_fork(dist_strategy *before) {
   if (dist_get_strategy() == NULL || dist_has_strategy() != 0) return 1;
-  if (dist_run(before, healthy, NULL) != DIST_FAILED_PRECONDITION) return 2;
+  if (dist_run(before, healthy, NULL, NULL) != DIST_FAILED_PRECONDITION) return 2;
   if (dist_scope_enter(before) != DIST_FAILED_PRECONDITION) return 3;
   return healthy(dist_get_replica(), NULL) == DIST_OK ? 0 : 4;
 }
@@ -142,7 +142,7 @@ static void scopes_nest_in_themselves(void **state) {
   assert_in_scope_of(strategy);
   assert_fails(dist_scope_enter(other), DIST_FAILED_PRECONDITION, "scope of another strategy");
   assert_fails(dist_scope_exit(other), DIST_FAILED_PRECONDITION, "entered last");
-  assert_fails(dist_run(other, healthy, NULL), DIST_FAILED_PRECONDITION, "scope of another strategy");
+  assert_fails(dist_run(other, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "scope of another strategy");
   assert_fails(dist_set_strategy(strategy), DIST_FAILED_PRECONDITION, "dist_scope_exit() first");
   assert_fails(dist_set_strategy(NULL), DIST_FAILED_PRECONDITION, "dist_scope_exit() first");
   assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "in the strategy's scope");
@@ -242,7 +242,7 @@ static void a_run_in_a_scope_comes_back_to_it(void **state) {
   static inside s;
   s = (inside){.strategy = strategy_of(R, DIST_THREADS_CALLER), .other = dist_get_strategy()};
   assert_ok(dist_scope_enter(s.strategy));
-  assert_ok(dist_run(s.strategy, look_around, &s));
+  assert_ok(dist_run(s.strategy, look_around, &s, NULL));
   for (int r = 0; r < R; r++) assert_int_equal(s.wrong[r], 0);
   assert_in_scope_of(s.strategy);
   assert_ok(dist_scope_exit(s.strategy));
@@ -291,11 +291,13 @@ static dist_status as_if_outside(dist_replica *replica, void *user_data) {
   s->wrong[1] = dist_get_replica() != replica;
   s->scope_of_other[0] = dist_scope_enter(s->other);
   s->wrong[2] = dist_get_strategy() != s->other || dist_get_replica() != NULL;
-  s->set[0] = dist_run(s->strategy, healthy, NULL);
-  if (dist_run(s->other, healthy, NULL) != DIST_OK) return dist_fail(DIST_INTERNAL, "no run in the scope");
+  s->set[0] = dist_run(s->strategy, healthy, NULL, NULL);
+  if (dist_run(s->other, healthy, NULL, NULL) != DIST_OK)
+    return dist_fail(DIST_INTERNAL, "no run in the scope");
   s->wrong[3] = dist_scope_exit(s->other) != DIST_OK || dist_get_replica() != replica;
-  if (dist_run(s->other, healthy, NULL) != DIST_OK) return dist_fail(DIST_INTERNAL, "no run in the run");
-  return dist_run(s->strategy, healthy, NULL);
+  if (dist_run(s->other, healthy, NULL, NULL) != DIST_OK)
+    return dist_fail(DIST_INTERNAL, "no run in the run");
+  return dist_run(s->strategy, healthy, NULL, NULL);
 }
 
 static void default_strategies_change_nothing(void **state) {
@@ -316,7 +318,7 @@ static void default_strategies_change_nothing(void **state) {
   assert_ok(dist_scope_exit(s.strategy));
   assert_fails(dist_scope_exit(s.strategy), DIST_FAILED_PRECONDITION, "entered last");
   /* Its own runs do not nest all the same. */
-  assert_fails(dist_run(s.strategy, as_if_outside, &s), DIST_FAILED_PRECONDITION, "do not nest");
+  assert_fails(dist_run(s.strategy, as_if_outside, &s, NULL), DIST_FAILED_PRECONDITION, "do not nest");
   for (int i = 0; i < 4; i++) assert_int_equal(s.wrong[i], 0);
   assert_int_equal(s.scope_of_own[0], DIST_OK);
   assert_int_equal(s.scope_of_other[0], DIST_OK);

@@ -76,7 +76,7 @@ static void a_split_tensor_is_whole_and_in_shards(void **state) {
   dist_strategy *strategy = mesh_of(2, 8);
   assert_int_equal(dist_strategy_num_logical_devices(strategy), 8);
   for (size_t i = 0; i < COUNT_OF(divisions); i++)
-    assert_ok(dist_run(strategy, split_and_look, &divisions[i]));
+    assert_ok(dist_run(strategy, split_and_look, &divisions[i], NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -124,7 +124,7 @@ static dist_status split_wrongly(dist_replica *replica, void *user_data) {
 static void wrong_divisions_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(1, 4);
-  assert_ok(dist_run(strategy, split_wrongly, NULL));
+  assert_ok(dist_run(strategy, split_wrongly, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -152,7 +152,7 @@ static dist_status split_unevenly(dist_replica *replica, void *user_data) {
 static void uneven_is_an_option(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 4);
-  assert_ok(dist_run(strategy, split_unevenly, NULL));
+  assert_ok(dist_run(strategy, split_unevenly, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -187,7 +187,7 @@ static dist_status assign_and_replicate(dist_replica *replica, void *user_data) 
 static void one_device_or_all_have_a_tensor(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(2, 3);
-  assert_ok(dist_run(strategy, assign_and_replicate, NULL));
+  assert_ok(dist_run(strategy, assign_and_replicate, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -205,7 +205,7 @@ static void one_program_for_all_assigns_to_none(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.use_spmd_partitioning = 1;
   dist_strategy *strategy = mesh_with(1, 2, options);
-  assert_ok(dist_run(strategy, assign_in_spmd, NULL));
+  assert_ok(dist_run(strategy, assign_in_spmd, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -242,7 +242,7 @@ static void nests_and_variables_are_split(void **state) {
   assert_ok(dist_value_create_none(strategy, &items[2]));
   dist_value_release(own[0]), dist_value_release(own[1]);
   dist_value *nest = list_of(strategy, items, 3);
-  assert_ok(dist_run(strategy, split_nest, nest));
+  assert_ok(dist_run(strategy, split_nest, nest, NULL));
   dist_value_release(nest);
   dist_variable_destroy(variable);
   assert_ok(dist_strategy_destroy(strategy));
@@ -301,7 +301,7 @@ static void only_inside_a_replica_of_logical_devices(void **state) {
   (void)state;
   dist_strategy *strategy = mesh_of(1, 2);
   dist_replica *replica = NULL;
-  assert_ok(dist_run(strategy, keep_handle, &replica));
+  assert_ok(dist_run(strategy, keep_handle, &replica, NULL));
   dist_value *scalar = numbers(strategy, 1, NULL, 0), *out = NULL;
   assert_fails(dist_replicate_to_logical_devices(replica, scalar, &out), DIST_FAILED_PRECONDITION,
                "is not running");
@@ -311,7 +311,7 @@ static void only_inside_a_replica_of_logical_devices(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
   strategy = strategy_of(2, DIST_THREADS_CALLER);
   assert_int_equal(dist_strategy_num_logical_devices(strategy), 1);
-  assert_ok(dist_run(strategy, split_on_other_strategy, NULL));
+  assert_ok(dist_run(strategy, split_on_other_strategy, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 

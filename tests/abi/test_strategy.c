@@ -147,7 +147,7 @@ typedef struct destroyer {
 static void *run_often(void *argument) {
   destroyer *self = argument;
   /* Told only after the last run has returned. */
-  for (int i = 0; i < 200; i++) (void)!dist_run(self->strategy, healthy, NULL);
+  for (int i = 0; i < 200; i++) (void)!dist_run(self->strategy, healthy, NULL, NULL);
   atomic_store(&self->runs, 1);
   return NULL;
 }
@@ -160,7 +160,7 @@ static void destroy_is_refused_and_harmless_beside_runs(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, run_often, &self), 0);
   dist_status statuses[2] = {0, 0};
   do {
-    assert_ok(dist_run(self.strategy, try_to_destroy, statuses));
+    assert_ok(dist_run(self.strategy, try_to_destroy, statuses, NULL));
     for (int i = 0; i < 2; i++) assert_int_equal(statuses[i], DIST_FAILED_PRECONDITION);
   } while (!atomic_load(&self.runs));
   pthread_join(thread, NULL);

@@ -190,7 +190,7 @@ static void replicas_update_together(void **state) {
     assert_true(number_of(dist_value_item(result, (size_t)r)) == (float)r);
   }
   dist_value_release(result);
-  assert_int_equal(dist_run(*state, update_from_inside, &test), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(*state, update_from_inside, &test, NULL), DIST_FAILED_PRECONDITION);
   dist_value_release(args);
   dist_value_release(spread);
   dist_variable_destroy(test.variable);
@@ -220,17 +220,17 @@ static void central_storage_updates_its_one_copy(void **state) {
   /* Its variable is in one place; what is not distributed is one contribution to a batch. */
   const dist_destination at_variable = {variable, NULL, NULL};
   const double sum = 18;
-  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &at_variable, &result), DIST_OK);
+  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, spread, &at_variable, NULL, &result), DIST_OK);
   assert_tensor(result, DIST_F32, 1, &sum);
   char device[64];
   assert_int_equal(dist_destination_device(strategy, &at_variable, device, sizeof device), DIST_OK);
   assert_string_equal(device, "/job:localhost/replica:0/task:0/device:CPU:7");
   dist_value *batch = NULL;
-  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &result, &at_variable, 1, &batch),
+  assert_int_equal(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, &result, &at_variable, 1, NULL, &batch),
                    DIST_OK);
   assert_ptr_equal(batch, result);
   dist_value_release(batch);
-  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, result, &at_variable, &batch),
+  assert_int_equal(dist_reduce_to(strategy, DIST_REDUCE_SUM, result, &at_variable, NULL, &batch),
                    DIST_INVALID_ARGUMENT);
   dist_value_release(result);
   dist_value_release(args);
@@ -346,7 +346,7 @@ static void broadcasts_and_contexts(void **state) {
   result = NULL;
   assert_int_equal(dist_broadcast_to(*state, spread, NULL, &result), DIST_INVALID_ARGUMENT);
   assert_int_equal(dist_broadcast_to(*state, NULL, NULL, &result), DIST_INVALID_ARGUMENT);
-  assert_int_equal(dist_run(*state, gather_inside, spread), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(*state, gather_inside, spread, NULL), DIST_FAILED_PRECONDITION);
   assert_non_null(strstr(dist_last_error(), "dist_gather()"));
   char device[64];
   assert_int_equal(dist_destination_device(*state, &at_variable, device, sizeof device),

@@ -344,7 +344,7 @@ static dist_tensor part_of(const dist_value *slices, size_t part) {
 static void slices_are_joined_in_replica_order(void **state) {
   for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_MEAN; op++) {
     reducing all = {.op = op, .dtype = DIST_F32};
-    assert_ok(dist_run(*state, reduce_slices, &all));
+    assert_ok(dist_run(*state, reduce_slices, &all, NULL));
     for (int r = 0; r < R; r++) {
       const dist_value *slices = dist_value_item(all.results[r], 0);
       assert_int_equal(dist_value_kind(slices), DIST_VALUE_INDEXED_SLICES);
@@ -360,7 +360,7 @@ static void slices_are_joined_in_replica_order(void **state) {
     }
   }
   reducing whole = {.op = DIST_REDUCE_MEAN, .dtype = DIST_I32}; /* true division */
-  assert_ok(dist_run(*state, reduce_slices, &whole));
+  assert_ok(dist_run(*state, reduce_slices, &whole, NULL));
   for (int r = 0; r < R; r++) {
     const dist_tensor rows = part_of(dist_value_item(whole.results[r], 0), 0);
     assert_int_equal(rows.dtype, DIST_F64);
@@ -371,13 +371,13 @@ static void slices_are_joined_in_replica_order(void **state) {
 
 static void what_collectives_do_not_take(void **state) {
   reducing all = {.op = DIST_REDUCE_MAX, .dtype = DIST_F32};
-  assert_fails(dist_run(*state, reduce_slices, &all), DIST_UNIMPLEMENTED, "value[0] is indexed slices");
+  assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_UNIMPLEMENTED, "value[0] is indexed slices");
   all = (reducing){.dtype = DIST_F32, .gather = 1};
-  assert_fails(dist_run(*state, reduce_slices, &all), DIST_UNIMPLEMENTED, "all_gather takes tensors");
+  assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_UNIMPLEMENTED, "all_gather takes tensors");
   dist_value *text = NULL;
   assert_ok(dist_value_create_text(*state, "one", &text));
   all = (reducing){.op = DIST_REDUCE_SUM, .dtype = DIST_F32, .leaf = text};
-  assert_fails(dist_run(*state, reduce_slices, &all), DIST_INVALID_ARGUMENT, "value[0] is a text");
+  assert_fails(dist_run(*state, reduce_slices, &all, NULL), DIST_INVALID_ARGUMENT, "value[0] is a text");
   dist_value_release(text);
   assert_healthy(DIST_THREADS_CALLER, *state);
 }
@@ -389,13 +389,13 @@ static void the_one_replica_gets_back_what_it_gives(void **state) {
     options.kind = kind;
     dist_strategy *strategy = strategy_with(options);
     reducing all = {.op = DIST_REDUCE_MEAN, .dtype = DIST_I32};
-    assert_ok(dist_run(strategy, reduce_slices, &all));
+    assert_ok(dist_run(strategy, reduce_slices, &all, NULL));
     const dist_tensor rows = part_of(dist_value_item(all.results[0], 0), 0);
     assert_int_equal(rows.dtype, DIST_I32); /* nothing was divided */
     assert_int_equal(((int32_t *)rows.data)[1], 1);
     dist_value_release(all.results[0]);
     all.op = 0;
-    assert_fails(dist_run(strategy, reduce_slices, &all), DIST_INVALID_ARGUMENT, "op is 0");
+    assert_fails(dist_run(strategy, reduce_slices, &all, NULL), DIST_INVALID_ARGUMENT, "op is 0");
     assert_ok(dist_strategy_destroy(strategy));
   }
 }

@@ -87,13 +87,13 @@ static dist_status make_inside(dist_replica *replica, void *user_data) {
 
 static void components_inside_a_replica(void **state) {
   making m = {.strategy = *state, .fail_at = -1, .other_at = -1};
-  assert_fails(dist_run(*state, make_inside, &m), DIST_FAILED_PRECONDITION,
+  assert_fails(dist_run(*state, make_inside, &m, NULL), DIST_FAILED_PRECONDITION,
                "belongs to the cross-replica context");
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_ONE_DEVICE;
   m.strategy = strategy_with(options);
   assert_ok(dist_value_create_text(m.strategy, "alone", &m.shared));
-  assert_ok(dist_run(m.strategy, make_inside, &m)); /* nothing is distributed there */
+  assert_ok(dist_run(m.strategy, make_inside, &m, NULL)); /* nothing is distributed there */
   dist_value *value = NULL;
   m.calls = 0;
   assert_ok(dist_values_from_function(m.strategy, make_component, &m, &value));

@@ -312,9 +312,9 @@ static void only_from_outside_the_replicas(void **state) {
   dist_variable *variable = variable_of(*state, 1, 1, "v");
   dist_value *value = NULL;
   assert_int_equal(dist_value_create_variable(variable, &value), DIST_OK);
-  assert_int_equal(dist_run(*state, assign_inside, value), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(*state, assign_inside, value, NULL), DIST_FAILED_PRECONDITION);
   dist_value_release(value);
-  assert_int_equal(dist_run(*state, update_inside, variable), DIST_FAILED_PRECONDITION);
+  assert_int_equal(dist_run(*state, update_inside, variable, NULL), DIST_FAILED_PRECONDITION);
   assert_non_null(strstr(dist_last_error(), "dist_update"));
   for (int32_t r = 0; r < R; r++) assert_copy(variable, r, 1, 1);
   dist_variable_destroy(variable);

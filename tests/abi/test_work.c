@@ -338,7 +338,7 @@ static dist_status misuse(dist_replica *replica, void *user_data) {
 static void calls_that_are_refused(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, misuse, NULL));
+  for (int run = 0; run < 2; run++) assert_ok(dist_run(strategy, misuse, NULL, NULL));
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -363,8 +363,8 @@ static void strategies_and_groups_outlive_their_works(void **state) {
   dist_group *group = NULL;
   assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1}, 2, &group));
   leftover all = {NULL, {NULL}}, some = {group, {NULL}};
-  assert_ok(dist_run(strategy, leave_a_handle, &all));
-  assert_ok(dist_run(strategy, leave_a_handle, &some));
+  assert_ok(dist_run(strategy, leave_a_handle, &all, NULL));
+  assert_ok(dist_run(strategy, leave_a_handle, &some, NULL));
   assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");
   dist_work_destroy(some.works[0]);
   assert_fails(dist_group_destroy(group), DIST_FAILED_PRECONDITION, "works of the group are left");

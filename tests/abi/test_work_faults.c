@@ -310,7 +310,7 @@ static void a_work_keeps_how_it_ended(void **state) {
   dist_strategy *strategy = strategy_of(R, DIST_THREADS_CALLER);
   report error;
   set_scene(LEAVES, 0, LEAVING, 3);
-  assert_int_equal(dist_run(strategy, act, NULL), DIST_ABORTED);
+  assert_int_equal(dist_run(strategy, act, NULL, NULL), DIST_ABORTED);
   dist_work *old = s.works[0];
   for (int r = 0; r < R; r++) free(s.data[r]);
   dist_work_destroy(s.works[LAST]);
@@ -373,7 +373,7 @@ static void every_allocation_fails_once(void **state) {
       dist_group *group = NULL;
       assert_ok(dist_group_create(strategy, (const int32_t[]){0, 1, 2}, 3, &group));
       atomic_store(&l.refuse_at, atomic_load(&l.requests) + k);
-      const dist_status status = dist_run(strategy, use_memory, group);
+      const dist_status status = dist_run(strategy, use_memory, group, NULL);
       refused = atomic_load(&l.requests) > atomic_load(&l.refuse_at);
       refusals += refused;
       if (status != DIST_OK) {
@@ -381,7 +381,7 @@ static void every_allocation_fails_once(void **state) {
         assert_fails(status, DIST_RESOURCE_EXHAUSTED, "no memory");
       }
       atomic_store(&l.refuse_at, -1);
-      assert_ok(dist_run(strategy, use_memory, group)); /* nothing of the failure is left */
+      assert_ok(dist_run(strategy, use_memory, group, NULL)); /* nothing of the failure is left */
       assert_ok(dist_group_destroy(group));
       assert_ok(dist_strategy_destroy(strategy));
       assert_int_equal(atomic_load(&l.live), 0);

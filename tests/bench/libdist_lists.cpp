@@ -82,11 +82,11 @@ class ReduceTo final : public Side {
   dist_status reduce(dist_value** results) {
     if (!one_by_one_) {
       return dist_batch_reduce_to(strategy_.get(), DIST_REDUCE_SUM, values_.data(), nullptr, values_.size(),
-                                  results);
+                                  nullptr, results);
     }
     dist_status status = DIST_OK;
     for (size_t t = 0; t < values_.size() && status == DIST_OK; ++t)
-      status = dist_reduce_to(strategy_.get(), DIST_REDUCE_SUM, values_[t], nullptr, &results[t]);
+      status = dist_reduce_to(strategy_.get(), DIST_REDUCE_SUM, values_[t], nullptr, nullptr, &results[t]);
     return status;
   }
 

@@ -77,7 +77,7 @@ class EmptyRun final : public Side {
   void block(const Plan& plan, Samples& samples) override {
     dist_status status = DIST_OK;
     caller_block(plan, samples, [&] {
-      const dist_status one = dist_run(strategy_.get(), do_nothing, nullptr);
+      const dist_status one = dist_run(strategy_.get(), do_nothing, nullptr, nullptr);
       if (status == DIST_OK) status = one;
     });
     require(status, "dist_run");
@@ -93,7 +93,7 @@ class Idle final : public Side {
   std::string name() const override { return "libdist"; }
   void block(const Plan& plan, Samples& samples) override {
     for (int i = 0; i < plan.batches; ++i) {
-      require(dist_run(strategy_.get(), do_nothing, nullptr), "dist_run");
+      require(dist_run(strategy_.get(), do_nothing, nullptr, nullptr), "dist_run");
       wait_until_quiet();
       const double begin = process_cpu_us();
       sleep_us(kIdleUs);
@@ -115,7 +115,7 @@ Strategy::Strategy(int replicas, int32_t threads) : threads_(threads) {
 }
 
 void Strategy::run(dist_replica_fn fn, void* user_data) const {
-  if (threads_ != DIST_THREADS_HOST) return require(dist_run(strategy_, fn, user_data), "dist_run");
+  if (threads_ != DIST_THREADS_HOST) return require(dist_run(strategy_, fn, user_data, nullptr), "dist_run");
   std::string failure;  // replica 0's: all of them get the run's
   std::vector<std::thread> threads;
   for (int id = 0; id < replicas(); ++id) {

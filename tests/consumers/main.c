@@ -18,7 +18,8 @@ int main(void) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = 2;
   dist_strategy *strategy;
-  if (dist_strategy_create(&options, &strategy) != DIST_OK || dist_run(strategy, sum_ids, sums) != DIST_OK) {
+  if (dist_strategy_create(&options, &strategy) != DIST_OK ||
+      dist_run(strategy, sum_ids, sums, NULL) != DIST_OK) {
     fprintf(stderr, "%s\n", dist_last_error());
     return 1;
   }

@@ -14,7 +14,7 @@ namespace faults {
 // ---- Runs ----
 
 void Runner::call() {
-  status_ = dist_run(strategy_, fn_, user_data_);
+  status_ = dist_run(strategy_, fn_, user_data_, nullptr);
   if (status_ != DIST_OK) report_ = latest_report();
   returned_ = true;
 }
@@ -53,7 +53,7 @@ void Runner::run_until(int64_t timeout_ns) {
 void Runner::await_idle() {
   const dist_replica_fn nothing = [](dist_replica*, void*) -> dist_status { return DIST_OK; };
   dist_status status;
-  while ((status = dist_run(strategy_, nothing, nullptr)) == DIST_FAILED_PRECONDITION) sched_yield();
+  while ((status = dist_run(strategy_, nothing, nullptr, nullptr)) == DIST_FAILED_PRECONDITION) sched_yield();
   if (status != DIST_OK) trouble_ = std::string("after the deadline: ") + dist_last_error();
 }
 

@@ -122,7 +122,7 @@ static dist_status nothing(dist_replica* replica, dist_value* args, dist_value* 
 }
 
 static void await_idle(void) {
-  while (dist_run(strategy, healthy, NULL) == DIST_FAILED_PRECONDITION) sched_yield();
+  while (dist_run(strategy, healthy, NULL, NULL) == DIST_FAILED_PRECONDITION) sched_yield();
 }
 
 static given run_with(bytes* in) {
@@ -173,7 +173,7 @@ static given collective_with(bytes* in, int fused) {
       memcpy((char*)c.apply[r].memory + offsetof(dist_apply_options, num_states), &num_states,
              sizeof num_states);
   }
-  const dist_status status = dist_run(strategy, reduce_with, &c);
+  const dist_status status = dist_run(strategy, reduce_with, &c, NULL);
   given any = {.future = c.options[0].future || c.options[1].future};
   if (fused) any.future = any.future || c.apply[0].future || c.apply[1].future;
   if (any.future && status == DIST_OK) fail_msg("an option from the future went unseen");

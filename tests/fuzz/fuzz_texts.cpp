@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.threads = flags % 2;
   dist_strategy* strategy = nullptr;
   expect_ok(dist_strategy_create(&options, &strategy));
-  const dist_status status = dist_run(strategy, play, &program);
+  const dist_status status = dist_run(strategy, play, &program, nullptr);
   if (utf8 && status != DIST_OK) check_utf8(dist_last_error(), "the run's report");
   for (const std::string& text : program.errors)
     if (utf8) check_utf8(text, "a replica's report");

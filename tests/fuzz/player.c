@@ -71,7 +71,7 @@ static dist_status misuse(const player* me, int k) {
   const int refused =
       dist_work_ready(work, TENSORS) != DIST_OK && (planned || dist_work_start(work) != DIST_OK) &&
       dist_work_test(work, NULL) != DIST_OK && dist_work_wait_any(&work, 0, 0, &which) != DIST_OK &&
-      dist_work_wait(NULL, 0) != DIST_OK && dist_run(strategy, play, NULL) != DIST_OK &&
+      dist_work_wait(NULL, 0) != DIST_OK && dist_run(strategy, play, NULL, NULL) != DIST_OK &&
       dist_group_create(strategy, &id, 1, &group) != DIST_OK;
   return refused ? DIST_OK : dist_fail(DIST_INTERNAL, "what is wrong was accepted");
 }

@@ -118,7 +118,7 @@ void replay_cross_device_in_strategy(Replay& replay) {
   if (what == "batch_reduce_to") {
     Pairs pairs(replay, strategy, replay.input("pairs"));
     check(dist_batch_reduce_to(strategy, op_of(replay), pairs.pointers.data(), pairs.destinations.data(),
-                               pairs.values.size(), pairs.results.data()));
+                               pairs.values.size(), nullptr, pairs.results.data()));
     replay.record("result", encode_results(replay, pairs.results, pairs.values.size()));
     return;
   }
@@ -133,7 +133,7 @@ void replay_cross_device_in_strategy(Replay& replay) {
     Variable variable;
     check(dist_variable_create(strategy, &view, nullptr, variable.out()));
     const dist_destination place{variable.get(), nullptr, nullptr};
-    check(dist_reduce_to(strategy, op_of(replay), value.get(), &place, result.out()));
+    check(dist_reduce_to(strategy, op_of(replay), value.get(), &place, nullptr, result.out()));
   } else {
     replay.unknown("topic " + replay.topics());
   }

@@ -57,7 +57,7 @@ const Json& components_of(const Replay& replay) {
 
 Value reduce_to(Replay& replay, const Value& value, const dist_destination& destination) {
   Value result;
-  check(dist_reduce_to(replay.strategy(), op_of(replay), value.get(), &destination, result.out()));
+  check(dist_reduce_to(replay.strategy(), op_of(replay), value.get(), &destination, nullptr, result.out()));
   return result;
 }
 
@@ -77,7 +77,7 @@ void replay_reduce_to(Replay& replay) {
                     Value result;
                     const dist_destination place{nullptr, nullptr, "CPU:0"};
                     check(dist_reduce_to(replay.strategy(), op, replay.scalar("float32", 1).get(), &place,
-                                         result.out()));
+                                         nullptr, result.out()));
                     return result;
                   }));
     return;
@@ -91,7 +91,7 @@ void replay_reduce_to(Replay& replay) {
     const Value summand = replay.tensor("float32", {2}, {1, 2});
     const std::vector<Value> components(static_cast<std::size_t>(replay.num_replicas()), summand);
     check(dist_reduce_to(replay.strategy(), DIST_REDUCE_SUM, replay.distributed(components).get(),
-                         &place.get(), value.out()));
+                         &place.get(), nullptr, value.out()));
   } else {
     value = replay.has("value") ? replay.decode(replay.input("value"))
                                 : replay.per_replica(components_of(replay));
@@ -103,15 +103,15 @@ void replay_reduce_to(Replay& replay) {
 }
 
 void batch_in_replica_context(Replay& replay) {
-  replay.record(
-      "result", run(replay.strategy(), [&](dist_replica*, dist_value*, dist_value*) {
-        const Value value = replay.scalar("float32", 1);
-        dist_value* const values[] = {value.get()};
-        const dist_destination place{nullptr, nullptr, "CPU:0"};
-        Value result;
-        check(dist_batch_reduce_to(replay.strategy(), op_of(replay), values, &place, 1, result.out()));
-        return result;
-      }));
+  replay.record("result", run(replay.strategy(), [&](dist_replica*, dist_value*, dist_value*) {
+                  const Value value = replay.scalar("float32", 1);
+                  dist_value* const values[] = {value.get()};
+                  const dist_destination place{nullptr, nullptr, "CPU:0"};
+                  Value result;
+                  check(dist_batch_reduce_to(replay.strategy(), op_of(replay), values, &place, 1, nullptr,
+                                             result.out()));
+                  return result;
+                }));
 }
 
 void replay_batch_reduce_to(Replay& replay) {
@@ -134,7 +134,7 @@ void replay_batch_reduce_to(Replay& replay) {
   }
   std::vector<dist_value*> results(pairs.Size() + 1);
   check(dist_batch_reduce_to(replay.strategy(), op, pointers.data(), destinations.data(), pairs.Size(),
-                             results.data()));
+                             nullptr, results.data()));
   replay.record("result", encode_results(replay, results, pairs.Size()));
 }
 
@@ -169,7 +169,7 @@ void documented_example(Replay& replay) {
     dist_variable* const var = dist_value_variable(dist_value_item(args, 1));
     const dist_destination place{var, nullptr, nullptr};
     Value reduced;
-    check(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, values, &place, 1, reduced.out()));
+    check(dist_batch_reduce_to(strategy, DIST_REDUCE_SUM, values, &place, 1, nullptr, reduced.out()));
     update(
         strategy, var, [](dist_tensor* copy, dist_value* given) { assign(*copy, dist_value_item(given, 0)); },
         replay.list({reduced}));

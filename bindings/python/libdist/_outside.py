@@ -179,7 +179,7 @@ class Outside:
         handle = self._native("dist_reduce_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
-        return values.owned(self._call(_cdist.dist_reduce_to, handle, int(op), given._handle, where.get()))
+        return values.owned(self._call(_cdist.dist_reduce_to, handle, int(op), given._handle, where.get(), None))
 
     def batch_reduce_to(self, op: int, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
         """reduce_to() of several (value, destination) pairs in one pass."""
@@ -187,7 +187,8 @@ class Outside:
         given = [values.make(handle, value) for value, _ in pairs]
         where = Destinations(handle, _all_or_none(pairs))
         handles = [value._handle for value in given]
-        results = self._call(_cdist.dist_batch_reduce_to, handle, int(op), handles, where.get(), len(handles))
+        given_to = (handles, where.get(), (len(handles), None))
+        results = self._call(_cdist.dist_batch_reduce_to, handle, int(op), *given_to)
         return [values.owned(result) for result in results]
 
     def broadcast_to(self, value: Any, destination: Where = None) -> Any:

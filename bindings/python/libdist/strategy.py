@@ -186,7 +186,7 @@ class Strategy(Outside, Input, Inspection):
         run = Run(self, fn)
         try:
             with Watch(self._cancel_quietly):
-                _calls.call(run.failures, _cdist.dist_run, handle, run.token)
+                _calls.call(run.failures, _cdist.dist_run, handle, run.token, None)
         finally:
             run.end(False)
         return run.results

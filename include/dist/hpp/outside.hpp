@@ -64,14 +64,14 @@ inline value strategy_ref::reduce(reduce_op op, const value &given,
 }
 inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where) const {
   dist_value *reduced = nullptr;
-  check_call(dist_reduce_to(handle_, static_cast<int32_t>(op), given.get(), where.get(), &reduced));
+  check_call(dist_reduce_to(handle_, static_cast<int32_t>(op), given.get(), where.get(), nullptr, &reduced));
   return value::adopt(reduced);
 }
 inline std::vector<value> strategy_ref::batch_reduce_to(
     reduce_op op, const std::vector<std::pair<value, destination>> &pairs) const {
   detail::reduction_batch batch(pairs);
   check_call(dist_batch_reduce_to(handle_, static_cast<int32_t>(op), batch.values.data(), batch.where(),
-                                  pairs.size(), batch.results.data()));
+                                  pairs.size(), nullptr, batch.results.data()));
   return batch.take();
 }
 inline value strategy_ref::broadcast_to(const value &given, const destination &where) const {

@@ -96,7 +96,7 @@ void strategy_ref::run(Body &&body) const {
         auto &self = call::of(user_data);
         return detail::shielded(self.thrown, dist_replica_id(handle), [&] { (*self.fn)(replica(handle)); });
       },
-      &all);
+      &all, nullptr);
   if (status == DIST_OK) return;
   const error report(status);
   all.thrown.raise_of(report.replica(), report);

@@ -167,9 +167,9 @@ typedef _gostring_ swig_type_137;
 typedef _gostring_ swig_type_138;
 typedef _gostring_ swig_type_139;
 typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_141;
 typedef long long swig_type_142;
-typedef long long swig_type_143;
+typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
 typedef long long swig_type_145;
 typedef _gostring_ swig_type_146;
@@ -1106,15 +1106,15 @@ extern swig_type_133 _wrap_dist_aggregation_from_name_cdist_f65459592202a9ce(swi
 extern swig_type_135 _wrap_dist_input_mode_from_name_cdist_f65459592202a9ce(swig_type_136 arg1, swig_voidp arg2);
 extern swig_type_137 _wrap_dist_shard_policy_from_name_cdist_f65459592202a9ce(swig_type_138 arg1, swig_voidp arg2);
 extern swig_type_139 _wrap_dist_strategy_cancel_cdist_f65459592202a9ce(swig_type_140 arg1);
-extern swig_type_141 _wrap_dist_run_cdist_f65459592202a9ce(swig_type_142 arg1, swig_type_143 arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(uintptr_t arg1, swig_type_144 arg2);
-extern swig_type_145 _wrap_dist_run_options_timeout_ns_get_cdist_f65459592202a9ce(uintptr_t arg1);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(uintptr_t arg1, swig_type_141 arg2);
+extern swig_type_142 _wrap_dist_run_options_timeout_ns_get_cdist_f65459592202a9ce(uintptr_t arg1);
 extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f65459592202a9ce(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f65459592202a9ce(uintptr_t arg1);
 extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f65459592202a9ce(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f65459592202a9ce(uintptr_t arg1);
 extern uintptr_t _wrap_new_dist_run_options_cdist_f65459592202a9ce(void);
 extern void _wrap_delete_dist_run_options_cdist_f65459592202a9ce(uintptr_t arg1);
+extern swig_type_143 _wrap_dist_run_cdist_f65459592202a9ce(swig_type_144 arg1, swig_type_145 arg2, uintptr_t arg3);
 extern swig_type_146 _wrap_dist_run_values_cdist_f65459592202a9ce(swig_type_147 arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4, uintptr_t arg5, swig_voidp arg6);
 extern swig_type_151 _wrap_dist_replica_enter_cdist_f65459592202a9ce(swig_type_152 arg1, swig_intgo arg2, swig_voidp arg3);
 extern swig_type_153 _wrap_dist_replica_leave_cdist_f65459592202a9ce(swig_type_154 arg1, swig_intgo arg2);
@@ -1251,8 +1251,8 @@ extern swig_type_407 _wrap_dist_replica_scatter_cdist_f65459592202a9ce(swig_type
 extern swig_type_411 _wrap_dist_reduce_op_from_name_cdist_f65459592202a9ce(swig_type_412 arg1, swig_voidp arg2);
 extern swig_type_413 _wrap_dist_reduce_op_from_aggregation_cdist_f65459592202a9ce(swig_intgo arg1, swig_voidp arg2);
 extern swig_type_414 _wrap_dist_reduce_cdist_f65459592202a9ce(swig_type_415 arg1, swig_intgo arg2, swig_type_416 arg3, swig_type_417 arg4, swig_type_418 arg5, swig_voidp arg6);
-extern swig_type_419 _wrap_dist_reduce_to_cdist_f65459592202a9ce(swig_type_420 arg1, swig_intgo arg2, swig_type_421 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_422 _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(swig_type_423 arg1, swig_intgo arg2, swig_type_424 arg3, uintptr_t arg4, swig_type_425 arg5, swig_type_426 arg6);
+extern swig_type_419 _wrap_dist_reduce_to_cdist_f65459592202a9ce(swig_type_420 arg1, swig_intgo arg2, swig_type_421 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_422 _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(swig_type_423 arg1, swig_intgo arg2, swig_type_424 arg3, uintptr_t arg4, swig_type_425 arg5, uintptr_t arg6, swig_type_426 arg7);
 extern swig_type_427 _wrap_dist_broadcast_to_cdist_f65459592202a9ce(swig_type_428 arg1, swig_type_429 arg2, uintptr_t arg3, swig_voidp arg4);
 extern swig_type_430 _wrap_dist_gather_cdist_f65459592202a9ce(swig_type_431 arg1, swig_type_432 arg2, swig_intgo arg3, swig_voidp arg4);
 extern swig_type_433 _wrap_dist_destination_device_cdist_f65459592202a9ce(swig_type_434 arg1, uintptr_t arg2, swig_type_435 arg3, swig_type_436 arg4);
@@ -4252,21 +4252,6 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	return swig_r_1
 }
 
-func Dist_run(arg1 int64, arg2 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_run_cdist_f65459592202a9ce(C.swig_type_142(_swig_i_0), C.swig_type_143(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 type SwigcptrDist_run_options uintptr
 
 func (p SwigcptrDist_run_options) Swigcptr() uintptr {
@@ -4279,7 +4264,7 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
@@ -4335,6 +4320,22 @@ type Dist_run_options interface {
 	GetEnable_dynamic_batch_size() (_swig_ret int)
 	SetBucketizing_dynamic_shape(arg2 int)
 	GetBucketizing_dynamic_shape() (_swig_ret int)
+}
+
+func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	swig_r_p := C._wrap_dist_run_cdist_f65459592202a9ce(C.swig_type_144(_swig_i_0), C.swig_type_145(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_run_options, arg6 *int64) (_swig_ret error) {
@@ -6107,14 +6108,15 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	return swig_r_1
 }
 
-func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg5 *int64) (_swig_ret error) {
+func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg5 Dist_communication_options, arg6 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
-	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reduce_to_cdist_f65459592202a9ce(C.swig_type_420(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_421(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	_swig_i_4 := getSwigcptr(arg5)
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_reduce_to_cdist_f65459592202a9ce(C.swig_type_420(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_421(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6125,21 +6127,22 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	return swig_r_1
 }
 
-func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destination, arg5 int64, arg6 []int64) (_swig_ret error) {
+func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destination, arg5 int64, arg6 Dist_communication_options, arg7 []int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(C.swig_type_423(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_425(_swig_i_4), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_5)))
+	_swig_i_5 := getSwigcptr(arg6)
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(C.swig_type_423(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_425(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg6
+		Swig_escape_val = arg7
 	}
 	var swig_r_1 error
 

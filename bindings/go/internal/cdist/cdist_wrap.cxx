@@ -5074,32 +5074,6 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_run_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  
-  result = (dist_status)dist_run(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
 void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
@@ -5193,6 +5167,34 @@ void _wrap_delete_dist_run_options_cdist_f65459592202a9ce(dist_run_options *_swi
   
   delete_dist_run_options(arg1);
   
+}
+
+
+_gostring_ _wrap_dist_run_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_run_options *arg4 = (dist_run_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_run_options **)&_swig_go_2; 
+  
+  result = (dist_status)dist_run(arg1,arg2,arg3,(dist_run_options const *)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
 }
 
 
@@ -7923,12 +7925,13 @@ _gostring_ _wrap_dist_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
   dist_destination *arg4 = (dist_destination *) 0 ;
-  dist_value **arg5 = (dist_value **) 0 ;
+  dist_communication_options *arg5 = (dist_communication_options *) 0 ;
+  dist_value **arg6 = (dist_value **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -7936,9 +7939,10 @@ _gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, int
   arg2 = (dist_reduce_op)_swig_go_1; 
   arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
   arg4 = *(dist_destination **)&_swig_go_3; 
-  arg5 = (dist_value **)_swig_go_4; 
+  arg5 = *(dist_communication_options **)&_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5; 
   
-  result = (dist_status)dist_reduce_to(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
+  result = (dist_status)dist_reduce_to(arg1,arg2,arg3,(dist_destination const *)arg4,(dist_communication_options const *)arg5,arg6);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -7952,13 +7956,14 @@ _gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
   dist_destination *arg4 = (dist_destination *) 0 ;
   size_t arg5 ;
-  dist_value **arg6 = (dist_value **) 0 ;
+  dist_communication_options *arg6 = (dist_communication_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
@@ -7967,9 +7972,10 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_
   arg3 = (dist_value **)_swig_go_2.array; 
   arg4 = *(dist_destination **)&_swig_go_3; 
   arg5 = (size_t)_swig_go_4; 
-  arg6 = (dist_value **)_swig_go_5.array; 
+  arg6 = *(dist_communication_options **)&_swig_go_5; 
+  arg7 = (dist_value **)_swig_go_6.array; 
   
-  result = (dist_status)dist_batch_reduce_to(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  result = (dist_status)dist_batch_reduce_to(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),(dist_communication_options const *)arg6,arg7);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;

@@ -37,7 +37,7 @@ public abstract class CrossReplica extends NativeObject {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_reduce_to(
-                    uses.of(this), op.code, uses.of(value), Destination.toNative(uses, destination), out);
+                    uses.of(this), op.code, uses.of(value), Destination.toNative(uses, destination), null, out);
             return Value.taken(out[0]);
         }
     }
@@ -46,7 +46,7 @@ public abstract class CrossReplica extends NativeObject {
     public List<Value> batchReduceTo(ReduceOp op, List<Value> values, List<Destination> destinations) {
         return batch(values, destinations,
                 (uses, in, to, n,
-                        out) -> DistModule.dist_batch_reduce_to(uses.of(this), op.code, in, to, n, out));
+                        out) -> DistModule.dist_batch_reduce_to(uses.of(this), op.code, in, to, n, null, out));
     }
 
     @FunctionalInterface

@@ -145,7 +145,7 @@ public final class Strategy extends CrossReplica {
                 });
             }
         };
-        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token));
+        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token, null));
     }
 
     /**
