@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 #include "core/base/os/clock.hpp"
 
@@ -45,6 +47,40 @@ Status system_error(const char* what, int error) noexcept {
   char buffer[128] = "";
   return fail(status_of(error), "%s: %s", what, strerror_r(error, buffer, sizeof buffer));
 }
+
+// While it lives, a write that the system refuses ends in a status, not in the signal that comes with it:
+// SIGXFSZ where a file would become larger than the process may make one (RLIMIT_FSIZE), SIGPIPE where nobody
+// reads. Both are sent to the thread that writes. What the host does with them elsewhere stays as it is.
+class QuietWrites {
+ public:
+  QuietWrites() noexcept {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGXFSZ);
+    sigaddset(&signals_, SIGPIPE);
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    // Those that wait already are the host's.
+    for (const int signal : {SIGXFSZ, SIGPIPE}) {
+      if (sigismember(&pending, signal) == 1) sigdelset(&signals_, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~QuietWrites() {
+    const int error = errno;
+    constexpr timespec kNow{0, 0};
+    while (sigtimedwait(&signals_, nullptr, &kNow) > 0 || errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  QuietWrites(const QuietWrites&) = delete;
+  QuietWrites& operator=(const QuietWrites&) = delete;
+
+ private:
+  sigset_t signals_;
+  sigset_t before_;
+};
 
 // Repeats what a signal has interrupted.
 template <class Call>
@@ -152,6 +188,7 @@ Status NewFile::create(const char* path) noexcept {
 
 Status NewFile::write_at(int64_t offset, const void* data, std::size_t bytes) noexcept {
   const auto* from = static_cast<const std::byte*>(data);
+  const QuietWrites quiet;
   while (bytes > 0) {
     const ssize_t put = uninterrupted([&] { return pwrite(file_.number(), from, bytes, offset); });
     if (put <= 0) return system_error("cannot be written", put < 0 ? errno : EIO);
