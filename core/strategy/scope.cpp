@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/scope.hpp"
 
+#include <utility>
+
+#include "core/base/os/thread.hpp"
 #include "core/run/current.hpp"
 #include "core/run/inner_pool.hpp"
 
@@ -9,25 +12,35 @@ namespace {
 
 // A thread's default strategy, and its replica 0 as the thread is it outside runs. The replica is of a pool
 // of its own, since that of the strategy is for its runs.
+//
+// Without a destructor: it may be asked for while the thread ends, after thread_locals have. The system calls
+// end_default() then, and a thread_local for the process's first thread, which the system calls nothing for.
 class ThreadDefault {
  public:
-  ThreadDefault() noexcept = default;
-  ~ThreadDefault() { end(); }
-  ThreadDefault(const ThreadDefault&) = delete;
-  ThreadDefault& operator=(const ThreadDefault&) = delete;
-
   Status get();
+  void end() noexcept;
   Strategy* strategy() const noexcept { return strategy_; }
   Replica* replica() const noexcept { return replica_; }
 
  private:
   Status make();
-  void end() noexcept;
 
   Strategy* strategy_ = nullptr;
   InnerPool* outside_ = nullptr;
   Replica* replica_ = nullptr;
 };
+
+thread_local constinit ThreadDefault thread_default;
+
+void end_default() noexcept { thread_default.end(); }
+
+struct DefaultEnd {
+  bool wanted = false;
+  ~DefaultEnd() {
+    if (wanted) end_default();
+  }
+};
+thread_local DefaultEnd default_end;
 
 Status ThreadDefault::get() {
   if (strategy_ != nullptr && !strategy_->check_process().ok()) {
@@ -45,7 +58,11 @@ Status ThreadDefault::get() {
 Status ThreadDefault::make() {
   StrategyOptions options;
   options.kind = DIST_STRATEGY_DEFAULT;
-  if (strategy_ == nullptr) DIST_TRY(Strategy::create(options, &strategy_));
+  if (strategy_ == nullptr) {
+    (void)call_at_thread_end(end_default);
+    default_end.wanted = true;
+    DIST_TRY(Strategy::create(options, &strategy_));
+  }
   const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay
   if (outside_ == nullptr) DIST_TRY(strategy_->pool().beside(DIST_THREADS_HOST, &outside_));
   return outside_->pool().enter(0, &replica_);
@@ -59,8 +76,6 @@ void ThreadDefault::end() noexcept {
   InnerPool::destroy(std::exchange(outside_, nullptr));
   if (strategy_ != nullptr) (void)Strategy::destroy(std::exchange(strategy_, nullptr));
 }
-
-thread_local ThreadDefault thread_default;
 
 Strategy* owner_of(const Replica& replica) noexcept { return static_cast<Strategy*>(replica.pool().owner()); }
 

@@ -48,6 +48,17 @@ bool pin_this_thread(int cpu) noexcept {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
+bool call_at_thread_end(void (*end)()) noexcept {
+  struct Key {
+    Key() noexcept
+        : made(pthread_key_create(&key, [](void* f) { reinterpret_cast<void (*)()>(f)(); }) == 0) {}
+    pthread_key_t key{};
+    bool made;
+  };
+  static const Key kKey;
+  return kKey.made && pthread_setspecific(kKey.key, reinterpret_cast<void*>(end)) == 0;
+}
+
 Status Thread::start(void* (*main)(void*), void* argument) noexcept {
   const int error = pthread_create(&handle_, nullptr, main, argument);
   started_ = error == 0;

@@ -25,6 +25,11 @@ bool leave_this_cpu() noexcept;
 // Keeps the calling thread on one CPU, by the system's number. False where the system refuses.
 bool pin_this_thread(int cpu) noexcept;
 
+// Has `end` called when this thread ends, once more for each time that it is asked: also by what runs at the
+// end itself (a destructor of the host's thread-specific data), when it is too late for a thread_local's
+// destructor. One function a process. False where the system has no further key.
+bool call_at_thread_end(void (*end)()) noexcept;
+
 // A thread of the system. Unlike std::thread, one that cannot be had is a status.
 class Thread {
  public:
