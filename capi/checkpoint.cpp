@@ -31,8 +31,8 @@ class Request {
     DIST_TRY(strategy_.check_cross_replica(name_));
     DIST_TRY(require(path, name_, "path"));
     DIST_TRY(read_options(options, &options_, "dist_checkpoint_options"));
-    DIST_TRY(require_zero(options_.reserved, "dist_checkpoint_options"));
-    if (n != 0) DIST_TRY(require(variables, name_, "variables"));
+    DIST_TRY(require_zero(options_.reserved, "dist_checkpoint_options.reserved"));
+    DIST_TRY(check_list(variables, n, name_, "variables"));
     variables_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
       if (variables[i] == nullptr) return invalid_argument("%s(): variables[%zu] is NULL", name_, i);
@@ -48,10 +48,13 @@ class Request {
   Saved saved() noexcept {
     return {variables_, options_.names, options_.position == nullptr ? nullptr : &position_};
   }
+  // Of one to be saved.
+  Status check_position() const noexcept { return dist::check_position(position_); }
   Status texts(std::pmr::vector<StoredText>* out) const {
-    if (options_.num_metadata != 0 &&
-        (options_.metadata_keys == nullptr || options_.metadata_texts == nullptr))
-      return invalid_argument("%s(): options->metadata_keys or metadata_texts is NULL", name_);
+    const std::size_t n = options_.num_metadata;
+    DIST_TRY(check_list(options_.metadata_keys, n, name_, "options->metadata_keys", "options->num_metadata"));
+    DIST_TRY(
+        check_list(options_.metadata_texts, n, name_, "options->metadata_texts", "options->num_metadata"));
     for (std::size_t i = 0; i < options_.num_metadata; ++i) {
       if (options_.metadata_keys[i] == nullptr || options_.metadata_texts[i] == nullptr)
         return invalid_argument("%s(): options->metadata_keys[%zu] or its text is NULL", name_, i);
@@ -72,6 +75,7 @@ class Request {
   Status read_position() noexcept {
     dist_position given;
     DIST_TRY(read_options(options_.position, &given, "dist_position"));
+    DIST_TRY(require_zero(given.reserved, "dist_position.reserved"));
     position_ = {given.pass, given.elements, given.examples, given.batches};
     return kOk;
   }
@@ -97,6 +101,7 @@ dist_status dist_checkpoint_save(dist_strategy* strategy, const char* path, dist
     DIST_TRY(request.read(path, variables, n, options));
     std::pmr::vector<StoredText> texts(&capi::unwrap(strategy).memory());
     DIST_TRY(request.texts(&texts));
+    DIST_TRY(request.check_position());
     return save_checkpoint(request.context(), path, request.saved(), texts);
   });
 }

@@ -16,13 +16,15 @@ using namespace dist::capi;
 
 namespace {
 
-Status read(const dist_dataset_options* options, DatasetOptions* out) noexcept {
+Status read(const dist_dataset_options* options, const char* call, DatasetOptions* out) noexcept {
   dist_dataset_options given;
   DIST_TRY(read_options(options, &given, "dist_dataset_options"));
   if ((given.batch_sizes == nullptr) != (given.num_batch_sizes == 0)) {
     return invalid_argument("batch_sizes is %s and num_batch_sizes %zu; there are sizes, or NULL and 0",
                             given.batch_sizes == nullptr ? "NULL" : "set", given.num_batch_sizes);
   }
+  DIST_TRY(check_list(given.batch_sizes, given.num_batch_sizes, call, "options->batch_sizes",
+                      "options->num_batch_sizes"));
   out->drop_remainder = given.drop_remainder;
   out->global_batch_size = given.global_batch_size;
   out->shuffle = given.shuffle;
@@ -56,7 +58,10 @@ class HostMaker final : public DatasetMaker {
                                    context.num_replicas_in_sync};
     const uint64_t failures = failures_on_this_thread();
     dist_dataset* made = nullptr;
-    if (const dist_status code = fn_(&given, &made, user_data_); code != DIST_OK) {
+    const dist_status code = fn_(&given, &made, user_data_);
+    if (code != DIST_OK) {
+      // What was handed over is released, whatever the status.
+      if (is_dataset(made)) Dataset::close(unwrap_dataset(made));
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
       return fail(
           code,
@@ -86,7 +91,7 @@ dist_status create(const char* call, dist_strategy* strategy, const dist_dataset
     DIST_TRY(require(out_dataset, call, "out_dataset"));
     DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
     DatasetOptions wanted;
-    DIST_TRY(read(options, &wanted));
+    DIST_TRY(read(options, call, &wanted));
     Ref<Dataset> dataset;
     DIST_TRY(make(capi::unwrap(strategy), wanted, &dataset));
     *out_dataset = reinterpret_cast<dist_dataset*>(dataset.take());
@@ -98,10 +103,14 @@ dist_status create(const char* call, dist_strategy* strategy, const dist_dataset
 
 namespace dist::capi {
 
+bool is_dataset(dist_dataset* dataset) noexcept {
+  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
+  return dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(dataset)) != nullptr;
+}
+
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept {
   DIST_TRY(require(dataset, call, "dataset"));
-  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
-  if (dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(dataset)) != nullptr) return kOk;
+  if (is_dataset(dataset)) return kOk;
   return invalid_argument("%s(): the handle is not a dataset's", call);
 }
 
@@ -119,6 +128,7 @@ dist_status dist_dataset_create_from_tensors(dist_strategy* strategy, const dist
       kCall, strategy, options, out_dataset,
       [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
         DIST_TRY(require(tensors, kCall, "tensors"));
+        DIST_TRY(check_list(tensors, n, kCall, "tensors"));
         return Dataset::create_from_tensors(self.memory(), self.num_replicas(), {tensors, n}, wanted, out);
       });
 }
@@ -142,6 +152,7 @@ dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* 
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   DIST_TRY(require(names, kCall, "names"));
+                  DIST_TRY(check_list(names, n, kCall, "names"));
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
                   return Dataset::create_from_files(self.memory(), self.num_replicas(), {names, n}, fn,
                                                     user_data, release, wanted, out);
@@ -176,6 +187,7 @@ dist_status dist_batch_sizes_for_worker(int64_t global_batch_size, int32_t num_w
                                         size_t n) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_sizes, "dist_batch_sizes_for_worker", "out_sizes"));
+    DIST_TRY(check_list(out_sizes, n, "dist_batch_sizes_for_worker", "out_sizes"));
     return batch_sizes_for_worker(global_batch_size, num_workers, num_replicas_per_worker, worker,
                                   {out_sizes, n});
   });

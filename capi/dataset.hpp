@@ -13,6 +13,8 @@ inline Iterator* unwrap_iterator(dist_iterator* handle) noexcept {
   return reinterpret_cast<Iterator*>(handle);
 }
 
+// Whether the handle, which may be NULL, is a dataset's.
+bool is_dataset(dist_dataset* dataset) noexcept;
 // INVALID_ARGUMENT for NULL and for handles of other objects.
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept;
 

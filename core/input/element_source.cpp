@@ -32,10 +32,6 @@ class ElementPass final : public Pass {
         slices_(&memory) {}
 
   Status seek(const Position& position) override {
-    if (position.elements < 0 || position.examples < 0 || position.batches < 0) {
-      return invalid_argument(
-          "the position has a number below 0: it is not one that dist_iterator_position() gave");
-    }
     Status status = reader_.skip(position.elements);
     if (status.ok() && position.examples > 0) {
       status = open_element();
@@ -204,14 +200,15 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   const dist_status before = std::exchange(error.code, DIST_OK);
   const dist_status code = has_files() ? file_fn_(file, name(file), index, &element, user_data_)
                                        : fn_(index, &element, user_data_);
+  ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // with whatever status
   const bool has_words = error.code != DIST_OK;
   if (!has_words) error.code = before;
   if (code == DIST_OK) {
-    if (element == nullptr) {
+    if (!given) {
       return invalid_argument("the source returned DIST_OK for element %lld but set no element",
                               static_cast<long long>(index));
     }
-    *out = ValueRef::adopt(reinterpret_cast<Value*>(element));
+    *out = std::move(given);
     return kOk;
   }
   if (code == DIST_OUT_OF_RANGE) return end_of_source();

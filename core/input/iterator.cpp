@@ -25,6 +25,24 @@ struct Iterator::Ticket {
   std::atomic<State> state{kNotQueued};
 };
 
+Status check_position(const Position& position) noexcept {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  const struct {
+    const char* name;
+    int64_t number;
+  } fields[] = {{"pass", position.pass},
+                {"elements", position.elements},
+                {"examples", position.examples},
+                {"batches", position.batches}};
+  for (const auto& field : fields) {
+    if (field.number >= 0 && field.number <= kMost) continue;
+    return invalid_argument(
+        "dist_position.%s is %lld; it is 0 to 2^62, as dist_iterator_position() or a checkpoint gave it",
+        field.name, static_cast<long long>(field.number));
+  }
+  return kOk;
+}
+
 Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
   DIST_TRY(dataset.check_process());
   Ref<Pass> pass;
@@ -39,10 +57,7 @@ Status Iterator::create(Dataset& dataset, Ref<Iterator>* out) {
 
 Status Iterator::create_at(Dataset& dataset, const Position& position, Ref<Iterator>* out) {
   DIST_TRY(dataset.check_process());
-  if (position.pass < 0) {
-    return invalid_argument("the position's pass is %lld; passes are numbered from 0",
-                            static_cast<long long>(position.pass));
-  }
+  DIST_TRY(check_position(position));
   const auto number = static_cast<uint64_t>(position.pass);
   Ref<Pass> pass;
   DIST_TRY(dataset.make_pass(&pass));

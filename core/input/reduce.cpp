@@ -17,12 +17,13 @@ Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef*
     dist_value* made = nullptr;
     const dist_status code = fn(reinterpret_cast<dist_value*>(state->get()),
                                 reinterpret_cast<dist_value*>(batch.get()), &made, user_data);
+    ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // with whatever status
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
       return fail(code, "the reducing function returned %s and did not say why; dist_fail() takes the reason",
                   status_name(code));
     }
-    *state = ValueRef::adopt(reinterpret_cast<Value*>(made));
+    *state = std::move(next);
   }
 }
 

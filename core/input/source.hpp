@@ -19,6 +19,9 @@ struct Position {
   int64_t batches = 0;   // made of them: batches, or where they are cut to sizes, pieces
 };
 
+// A position from outside: numbers that passes come to, so that they can be counted on from there.
+Status check_position(const Position& position) noexcept;
+
 // How a pass makes batches.
 struct Recipe {
   Division division;
