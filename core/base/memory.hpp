@@ -15,6 +15,12 @@
 
 namespace dist {
 
+// How many T can lie in one array: no object is larger than half of the address space.
+template <class T>
+constexpr std::size_t most_of() noexcept {
+  return static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T);
+}
+
 class Memory;
 
 // An intrusive pointer to a Counted object.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/tensor.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -45,6 +46,41 @@ void copy_dimension(const std::byte* from, const int64_t* from_strides, std::byt
     copy_dimension(from + i * from_strides[0] * step, from_strides + 1, to + i * to_strides[0] * step,
                    to_strides + 1, shape + 1, ndim - 1, size);
   }
+}
+
+// Whether the elements of a tensor that has some lie in one address space. Adds up, in bytes, how far they
+// reach below and above the first one.
+Status check_reach(const dist_tensor& tensor, const char* what, std::size_t bytes) noexcept {
+  const auto size = static_cast<int64_t>(dtype_size(tensor.dtype));
+  const auto at = reinterpret_cast<uintptr_t>(tensor.data);
+  int64_t below = 0;
+  int64_t above = static_cast<int64_t>(bytes);
+  if (tensor.strides != nullptr) {
+    above = size;
+    for (int32_t i = 0; i < tensor.ndim; ++i) {
+      int64_t reach = 0;
+      int64_t* const side = tensor.strides[i] < 0 ? &below : &above;
+      if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach) ||
+          __builtin_mul_overflow(reach, size, &reach) || __builtin_add_overflow(*side, reach, side)) {
+        return invalid_argument(
+            "%s: strides[%d] is %lld, so that elements would lie more than 2^63 bytes apart", what, i,
+            static_cast<long long>(tensor.strides[i]));
+      }
+    }
+  }
+  uintptr_t end = 0;
+  if (!__builtin_add_overflow(at, static_cast<uintptr_t>(above), &end) &&
+      at >= uintptr_t{0} - static_cast<uintptr_t>(below)) {
+    return kOk;
+  }
+  return invalid_argument("%s: its elements reach beyond the address space: look at data, shape and strides",
+                          what);
+}
+
+// The step of a dimension, whichever way it goes.
+uint64_t step_of(const dist_tensor& tensor, int32_t dimension) noexcept {
+  const auto stride = static_cast<uint64_t>(tensor.strides[dimension]);
+  return tensor.strides[dimension] < 0 ? uint64_t{0} - stride : stride;
 }
 
 }  // namespace
@@ -129,6 +165,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
     return invalid_argument("%s: data is NULL but the tensor has %lld elements", what,
                             static_cast<long long>(measured.elements));
   }
+  if (measured.elements != 0) DIST_TRY(check_reach(tensor, what, measured.bytes));
   if (tensor.strides != nullptr && measured.elements != 0) {
     int64_t dense = 1;
     for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
@@ -137,6 +174,30 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
     }
   }
   *out = measured;
+  return kOk;
+}
+
+Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept {
+  DIST_TRY(check_tensor(tensor, what, out));
+  if (out->contiguous) return kOk;
+  // Dimensions of more than one element, by their steps.
+  int32_t order[DIST_MAX_NDIM];
+  int32_t n = 0;
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] > 1) order[n++] = i;
+  }
+  std::sort(order, order + n, [&](int32_t a, int32_t b) { return step_of(tensor, a) < step_of(tensor, b); });
+  uint64_t span = 0;  // from the first to the last element of the dimensions so far; its reach was checked
+  for (int32_t k = 0; k < n; ++k) {
+    const uint64_t step = step_of(tensor, order[k]);
+    if (step <= span || step == 0) {
+      return invalid_argument(
+          "%s: strides[%d] is %lld, which does not step over the other dimensions: elements that are written "
+          "must each have an address of their own",
+          what, order[k], static_cast<long long>(tensor.strides[order[k]]));
+    }
+    span += (static_cast<uint64_t>(tensor.shape[order[k]]) - 1) * step;
+  }
   return kOk;
 }
 

@@ -31,9 +31,13 @@ struct TensorSize {
   bool contiguous = true;  // row-major without gaps (sizes of 1 and empty tensors count as such)
 };
 
-// Checks a view from outside: dtype, ndim, sizes, n * size overflow, data where there are elements. `what`
-// begins the message: "in[2]".
+// Checks a view from outside that is read: dtype, ndim, sizes, data where there are elements, and that all
+// elements lie where addresses are. Strides may be 0, so that elements are one and the same, or negative.
+// `what` begins the message: "in[2]".
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
+// Of a view that is written: also that no two elements have one address. Each stride must step over all that
+// the dimensions of smaller strides span: views that interlock otherwise do not come up, and cost too much.
+Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
 
 bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;
 

@@ -17,13 +17,15 @@ void label(char (&text)[32], const char* name, std::size_t n, std::size_t t) noe
   }
 }
 
-// check_tensor(); the label is made only where there is something to say.
-Status check_view(const dist_tensor& tensor, const char* name, std::size_t n, std::size_t t,
+using Check = Status (*)(const dist_tensor& tensor, const char* what, TensorSize* out);
+
+// check_tensor() or check_output(); the label is made only where there is something to say.
+Status check_view(Check check, const dist_tensor& tensor, const char* name, std::size_t n, std::size_t t,
                   TensorSize* size) noexcept {
-  if (check_tensor(tensor, name, size).ok()) return kOk;
+  if (check(tensor, name, size).ok()) return kOk;
   char what[32];
   label(what, name, n, t);
-  return check_tensor(tensor, what, size);
+  return check(tensor, what, size);
 }
 
 // Of one shape and with one address: whether each element is at one place.
@@ -106,6 +108,9 @@ Status Call::check_options(int me, int size) noexcept {
     }
   }
   if (n == 0) return kOk;
+  if (n > most_of<dist_tensor>() / lists()) {
+    return invalid_argument("n is %zu: so many tensors fit into no memory", n);
+  }
   if (gives(me) && in == nullptr) {
     return invalid_argument(collective == Collective::kBroadcast || collective == Collective::kScatter
                                 ? "in is NULL on the root, but n is %zu"
@@ -119,12 +124,12 @@ Status Call::check_options(int me, int size) noexcept {
 }
 
 Status Call::check_input(std::size_t t, TensorSize* size) noexcept {
-  DIST_TRY(check_view(in[t], "in", n * lists(), t, size));
+  DIST_TRY(check_view(check_tensor, in[t], "in", n * lists(), t, size));
   strided = strided || !size->contiguous;
   for (std::size_t j = 1; j < lists(); ++j) {
     const dist_tensor& more = in[j * n + t];
     TensorSize more_size;
-    DIST_TRY(check_view(more, "in", n * lists(), j * n + t, &more_size));
+    DIST_TRY(check_view(check_tensor, more, "in", n * lists(), j * n + t, &more_size));
     strided = strided || !more_size.contiguous;
     if (more.dtype != in[t].dtype || !same_shape(more, in[t])) {
       return invalid_argument(
@@ -136,7 +141,7 @@ Status Call::check_input(std::size_t t, TensorSize* size) noexcept {
 }
 
 Status Call::check_output(std::size_t t, bool given, TensorSize* size) noexcept {
-  DIST_TRY(check_view(out[t], "out", n, t, size));
+  DIST_TRY(check_view(dist::check_output, out[t], "out", n, t, size));
   strided = strided || !size->contiguous;
   if (!given) return kOk;
   const dist_dtype wanted = out_dtype(in[t].dtype);

@@ -250,7 +250,7 @@ Status check_and_meet(const Caller& caller, const dist_tensor& in, const Halo& h
   TensorSize in_size;
   TensorSize out_size;
   DIST_TRY(check_tensor(in, "in", &in_size));
-  DIST_TRY(check_tensor(out, "out", &out_size));
+  DIST_TRY(check_output(out, "out", &out_size));
   DIST_TRY(check_halo(halo, in.ndim, caller.group.size()));
   if (out.dtype != in.dtype || out.ndim != in.ndim) {
     return invalid_argument("out is %s of %d dimensions, in is %s of %d; they are of one kind",

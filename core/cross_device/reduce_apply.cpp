@@ -198,7 +198,7 @@ Status check(const Call& call, const Update& update) noexcept {
     const dist_tensor& state = call.states[i];
     const dist_tensor& parameter = call.out[i % call.n];
     TensorSize size;
-    DIST_TRY(check_tensor(state, "a state", &size));
+    DIST_TRY(check_output(state, "a state", &size));
     if (state.dtype == parameter.dtype && same_shape(state, parameter) && size.contiguous) continue;
     return invalid_argument("dist_reduce_apply(): states[%zu] must be like parameter %zu, row-major", i,
                             i % call.n);

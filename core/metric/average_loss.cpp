@@ -22,7 +22,7 @@ Status check_loss(const dist_tensor& loss, const char* what) noexcept {
 
 Status check_out(const dist_tensor& loss, const dist_tensor& out) noexcept {
   TensorSize size;
-  DIST_TRY(check_tensor(out, "out", &size));
+  DIST_TRY(check_output(out, "out", &size));
   if (out.ndim == 0 && out.dtype == loss.dtype) return kOk;
   char given[160];
   describe(out, given, sizeof given);
