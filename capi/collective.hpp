@@ -13,6 +13,12 @@ namespace dist::capi {
 Status make_caller(dist_replica* replica, const dist_collective_options& options, const char* name,
                    std::optional<Caller>* out);
 
+// NULL gives the defaults.
+inline Status read_collective(const dist_collective_options* options, dist_collective_options* out) noexcept {
+  DIST_TRY(read_options(options, out, "dist_collective_options"));
+  return require_zero(out->reserved, "dist_collective_options.reserved");
+}
+
 // Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
 // returns.
 template <class Body>
@@ -24,7 +30,7 @@ dist_status with_caller(dist_replica* replica, const dist_collective_options* op
     static constexpr dist_collective_options kNone{};
     if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), kNone);
     dist_collective_options given;
-    DIST_TRY(read_options(options, &given, "dist_collective_options"));
+    DIST_TRY(read_collective(options, &given));
     std::optional<Caller> caller;
     DIST_TRY(make_caller(replica, given, name, &caller));
     return body(*caller, given);

@@ -25,7 +25,7 @@ Status read_functions(const dist_cross_device_options& given, HostFunctions* out
   if (given.functions == nullptr) return kOk;
   dist_cross_device_functions known;
   DIST_TRY(read_options(given.functions, &known, "dist_cross_device_functions"));
-  DIST_TRY(require_zero(known.reserved, "dist_cross_device_functions"));
+  DIST_TRY(require_zero(known.reserved, "dist_cross_device_functions.reserved"));
   *out = {known.reduce, known.broadcast, known.gather, given.functions_user_data};
   return kOk;
 }
@@ -46,7 +46,7 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     DIST_TRY(require(out_cross_device, "dist_cross_device_create", "out_cross_device"));
     dist_cross_device_options given;
     DIST_TRY(read_options(options, &given, "dist_cross_device_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_cross_device_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_cross_device_options.reserved"));
     CrossDeviceOptions wanted;
     wanted.kind = given.kind;
     wanted.num_packs = given.num_packs;

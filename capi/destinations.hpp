@@ -27,8 +27,9 @@ class Pairs {
   Status read(dist_value* const* values, const dist_destination* destinations, std::size_t n,
               dist_value** out_values, const char* call) {
     if (n == 0) return kOk;
-    DIST_TRY(require(values, call, "values"));
-    DIST_TRY(require(out_values, call, "out_values"));
+    DIST_TRY(check_list(values, n, call, "values"));
+    DIST_TRY(check_list(out_values, n, call, "out_values"));
+    if (destinations != nullptr) DIST_TRY(check_list(destinations, n, call, "destinations"));
     values_.reserve(n);
     for (std::size_t k = 0; k < n; ++k) {
       if (values[k] == nullptr) return invalid_argument("%s(): values[%zu] is NULL", call, k);

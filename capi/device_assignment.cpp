@@ -139,7 +139,7 @@ dist_status dist_device_assignment_lookup_replicas(const dist_device_assignment*
   return guard([&]() -> Status {
     DIST_TRY(require(assignment, kCall, "assignment"));
     DIST_TRY(require(out_n, kCall, "out_n"));
-    if (capacity != 0) DIST_TRY(require(out_replicas, kCall, "out_replicas"));
+    DIST_TRY(check_list(out_replicas, capacity, kCall, "out_replicas", "capacity"));
     size_t written = 0;
     const size_t n = unwrap(assignment)->for_replicas_of(task, logical_device, [&](int32_t replica) {
       if (written < capacity) out_replicas[written++] = replica;

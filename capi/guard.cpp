@@ -2,6 +2,10 @@
 #include "capi/guard.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 
 namespace dist::capi {
 namespace {
@@ -11,9 +15,36 @@ constexpr uint32_t kMostOptionBytes = 4096;
 
 }  // namespace
 
+Status status_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "no memory: a list would be longer than any can be");
+  } catch (const std::system_error& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "the system refused: %s", error.what());
+  } catch (const std::exception& error) {
+    return fail(DIST_UNKNOWN, "a C++ exception was thrown: %s; a callback must return a status instead",
+                error.what());
+  } catch (...) {
+    return fail(DIST_UNKNOWN, "a C++ exception was thrown; a callback must return a status instead");
+  }
+}
+
 Status require(const void* pointer, const char* call, const char* name) noexcept {
   if (pointer != nullptr) return kOk;
   return invalid_argument("%s(): %s is NULL", call, name);
+}
+
+Status check_list(const void* list, std::size_t n, std::size_t most, const char* call, const char* name,
+                  const char* count) noexcept {
+  if (n > most) {
+    return invalid_argument(
+        "%s(): %s is %zu: no memory holds so many elements of %s; was it a negative number?", call, count, n,
+        name);
+  }
+  return n == 0 ? kOk : require(list, call, name);
 }
 
 Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept {

@@ -2,9 +2,10 @@
 // The border of the C ABI: nothing is thrown across it, handles become objects and objects handles.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <cstring>
-#include <new>
-#include <system_error>
+#include <type_traits>
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
@@ -16,16 +17,20 @@
 
 namespace dist::capi {
 
-// Runs the body of a public function. Lack of memory is a status; the system's forced unwind (a thread that
-// ends inside a callback) passes.
+// What the exception that is being handled comes to as a status: lack of memory, a count beyond any memory, a
+// refusal of the system, or an exception that a function of the host let out.
+Status status_of_exception() noexcept;
+
+// Runs the body of a public function. Whatever is thrown becomes a status; only the system's forced unwind (a
+// thread that ends inside a callback) passes.
 template <class F>
 dist_status guard(F&& body) {
   try {
     return body().code();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory().code();
-  } catch (const std::system_error& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "the system refused: %s", error.what()).code();
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return status_of_exception().code();
   }
 }
 
@@ -72,6 +77,17 @@ inline dist_variable* wrap(Variable* variable) noexcept { return reinterpret_cas
 // "call: name is NULL" where a required pointer is absent.
 Status require(const void* pointer, const char* call, const char* name) noexcept;
 
+// A list of the caller's: "call: n is 18446744073709551615 ..." where no memory holds so many elements, so
+// that none is read, and "call: name is NULL" where there are some but no list. `count` is the name of `n`.
+Status check_list(const void* list, std::size_t n, std::size_t most, const char* call, const char* name,
+                  const char* count) noexcept;
+template <class T>
+Status check_list(const T* list, std::size_t n, const char* call, const char* name,
+                  const char* count = "n") noexcept {
+  using Element = std::conditional_t<std::is_void_v<T>, char, T>;
+  return check_list(list, n, most_of<Element>(), call, name, count);
+}
+
 // Reads options of whatever version the caller was compiled with: the smaller of the two sizes. A longer
 // struct whose unknown rest is not zero asks for something that this version has not.
 Status read_options(const void* given, void* known, std::size_t known_bytes, const char* name) noexcept;
@@ -83,9 +99,9 @@ Status read_options(const Options* given, Options* known, const char* name) noex
   return given == nullptr ? kOk : read_options(given, known, sizeof(Options), name);
 }
 
-// Reserved fields are zero until a later version gives them a meaning.
-inline Status require_zero(int32_t reserved, const char* name) noexcept {
-  return reserved == 0 ? kOk : invalid_argument("%s.reserved is %d; it must be 0", name, reserved);
+// Reserved fields are zero until a later version gives them a meaning. `field`: "dist_run_options.reserved".
+inline Status require_zero(int32_t reserved, const char* field) noexcept {
+  return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
 }
 
 template <class Options>

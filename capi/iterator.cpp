@@ -56,7 +56,7 @@ dist_status dist_iterator_create_at(dist_dataset* dataset, const dist_position* 
     DIST_TRY(require(position, "dist_iterator_create_at", "position"));
     dist_position given;
     DIST_TRY(read_options(position, &given, "dist_position"));
-    DIST_TRY(require_zero(given.reserved, "dist_position"));
+    DIST_TRY(require_zero(given.reserved, "dist_position.reserved"));
     const Position at{given.pass, given.elements, given.examples, given.batches};
     return create(dataset, &at, "dist_iterator_create_at", out_iterator);
   });

@@ -74,8 +74,8 @@ class Results {
   explicit Results(Memory& memory) : partitions_(&memory), pointers_(&memory) {}
 
   Status read(const dist_devices_options& options, int32_t num_devices) {
-    if (options.num_results != 0)
-      DIST_TRY(require(options.results, "dist_run_on_devices", "options->results"));
+    DIST_TRY(check_list(options.results, options.num_results, "dist_run_on_devices", "options->results",
+                        "options->num_results"));
     partitions_.resize(options.num_results);
     for (std::size_t i = 0; i < options.num_results; ++i) {
       if (options.results[i] != nullptr)
@@ -158,7 +158,7 @@ dist_status dist_split_to_logical_devices(dist_replica* replica, dist_value* val
     DIST_TRY(read_options(options, &given, "dist_split_options"));
     if (given.uneven != 0 && given.uneven != 1)
       return invalid_argument("dist_split_options.uneven is %d; it is 0 or 1", given.uneven);
-    if (n != 0) DIST_TRY(require(partition_dimensions, kCall, "partition_dimensions"));
+    DIST_TRY(check_list(partition_dimensions, n, kCall, "partition_dimensions"));
     how.kind = DIST_PARTITION_SPLIT;
     how.dimensions = {partition_dimensions, n};
     how.uneven = given.uneven == 1;
@@ -251,7 +251,7 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
     DIST_TRY(find_team(self, kCall, &team));
     dist_devices_options given;
     DIST_TRY(read_options(options, &given, "dist_devices_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_devices_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_devices_options.reserved"));
     if (given.timeout_ns < 0)
       return invalid_argument("dist_devices_options.timeout_ns is negative; 0 means none");
     Results results(self.pool().memory());

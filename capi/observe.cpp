@@ -81,6 +81,8 @@ dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t
     DIST_TRY(require(out_n, "dist_stragglers", "out_n"));
     if (capacity != 0) {
       DIST_TRY(require(out, "dist_stragglers", "out"));
+      DIST_TRY(check_list(out, capacity, most_of<char>() / std::max<size_t>(row_bytes, 1), "dist_stragglers",
+                          "out", "capacity"));
       if (row_bytes < sizeof(int64_t)) {
         return invalid_argument("dist_stragglers(): row_bytes is %zu; it is sizeof(dist_straggler)",
                                 row_bytes);

@@ -13,7 +13,7 @@ namespace dist::capi {
 Status read_communication(const dist_communication_options* given, Communication* out) noexcept {
   dist_communication_options known;
   DIST_TRY(read_options(given, &known, "dist_communication_options"));
-  DIST_TRY(require_zero(known.reserved, "dist_communication_options"));
+  DIST_TRY(require_zero(known.reserved, "dist_communication_options.reserved"));
   if (known.has_timeout != 0 && known.has_timeout != 1) {
     return invalid_argument("dist_communication_options.has_timeout is %d; it is 0 or 1", known.has_timeout);
   }

@@ -9,8 +9,9 @@ Status dist::capi::read_partition(const dist_partition* given, const char* call,
   DIST_TRY(require(given, call, "partition"));
   dist_partition known;
   DIST_TRY(read_options(given, &known, "dist_partition"));
-  if (known.ndim != 0) DIST_TRY(require(known.shape, call, "partition->shape"));
-  if (known.num_dimensions != 0) DIST_TRY(require(known.dimensions, call, "partition->dimensions"));
+  DIST_TRY(check_list(known.shape, known.ndim, call, "partition->shape", "partition->ndim"));
+  DIST_TRY(check_list(known.dimensions, known.num_dimensions, call, "partition->dimensions",
+                      "partition->num_dimensions"));
   out->kind = known.kind;
   out->shape = {known.shape, known.ndim};
   out->dimensions = {known.dimensions, known.num_dimensions};

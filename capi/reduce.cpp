@@ -21,7 +21,7 @@ dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* 
     DIST_TRY(require(strategy, "dist_reduce", "strategy"));
     DIST_TRY(require(value, "dist_reduce", "value"));
     DIST_TRY(require(out_value, "dist_reduce", "out_value"));
-    if (num_axes != 0) DIST_TRY(require(axes, "dist_reduce", "axes"));
+    DIST_TRY(check_list(axes, num_axes, "dist_reduce", "axes", "num_axes"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce"));
     ValueRef result;
     DIST_TRY(reduce(unwrap(strategy).cross_replica(), op, *unwrap(value), axes, num_axes, &result));

@@ -43,7 +43,7 @@ Status check_flags(const dist_run_options& options) noexcept {
 
 Status read_run_options(const dist_run_options* options, dist_run_options* out) noexcept {
   DIST_TRY(read_options(options, out, "dist_run_options"));
-  DIST_TRY(require_zero(out->reserved, "dist_run_options"));
+  DIST_TRY(require_zero(out->reserved, "dist_run_options.reserved"));
   if (out->timeout_ns < 0) {
     return invalid_argument("dist_run_options.timeout_ns is %lld; it is at least 0, which means none",
                             static_cast<long long>(out->timeout_ns));

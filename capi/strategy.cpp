@@ -19,7 +19,7 @@ Status read_functions(const dist_strategy_options& options, HostStrategy* out) n
   if (options.functions == nullptr) return kOk;
   dist_strategy_functions known;
   DIST_TRY(read_options(options.functions, &known, "dist_strategy_functions"));
-  DIST_TRY(require_zero(known.reserved, "dist_strategy_functions"));
+  DIST_TRY(require_zero(known.reserved, "dist_strategy_functions.reserved"));
   out->copy_of_replica = known.copy_of_replica;
   out->device_of_replica = known.device_of_replica;
   out->functions = {known.reduce, known.broadcast, known.gather, options.functions_user_data};
@@ -30,10 +30,9 @@ Status read_functions(const dist_strategy_options& options, HostStrategy* out) n
 
 // The axes' names are copied by the strategy, not here.
 Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes, MeshOptions* out) noexcept {
-  DIST_TRY(require_zero(options.reserved2, "dist_strategy_options"));
-  if (options.axes == nullptr && options.num_axes != 0) {
-    return invalid_argument("dist_strategy_options: num_axes is %zu, but axes is NULL", options.num_axes);
-  }
+  DIST_TRY(require_zero(options.reserved2, "dist_strategy_options.reserved2"));
+  DIST_TRY(check_list(options.axes, options.num_axes, "dist_strategy_create", "options->axes",
+                      "options->num_axes"));
   if (options.num_axes > DIST_MAX_NDIM) {
     return invalid_argument("num_axes is %zu; there are at most %d", options.num_axes, DIST_MAX_NDIM);
   }
@@ -74,11 +73,9 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     DIST_TRY(require(out_strategy, "dist_strategy_create", "out_strategy"));
     dist_strategy_options given;
     DIST_TRY(read_options(options, &given, "dist_strategy_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_strategy_options"));
-    if (given.devices == nullptr && given.num_devices != 0) {
-      return invalid_argument("dist_strategy_options: num_devices is %zu, but devices is NULL",
-                              given.num_devices);
-    }
+    DIST_TRY(require_zero(given.reserved, "dist_strategy_options.reserved"));
+    DIST_TRY(check_list(given.devices, given.num_devices, "dist_strategy_create", "options->devices",
+                        "options->num_devices"));
     StrategyOptions wanted;
     MeshAxis axes[DIST_MAX_NDIM];
     wanted.kind = given.kind;

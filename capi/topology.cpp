@@ -16,7 +16,7 @@ dist_status create(const char* call, const dist_topology_options* options, dist_
     DIST_TRY(require(out, call, "out_topology"));
     dist_topology_options given;
     DIST_TRY(read_options(options, &given, "dist_topology_options"));
-    DIST_TRY(require_zero(given.reserved, "dist_topology_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_topology_options.reserved"));
     if ((given.allocator.alloc == nullptr) != (given.allocator.free == nullptr))
       return invalid_argument("allocator: alloc and free come together, or neither");
     const auto memory = Ref<Memory>::adopt(Memory::create(given.allocator));
@@ -62,6 +62,7 @@ dist_status dist_topology_create(const int32_t* mesh_shape, size_t rank, const i
   constexpr const char* kCall = "dist_topology_create";
   return create(kCall, options, out_topology, [&](Memory& memory, Ref<Topology>* out) -> Status {
     DIST_TRY(require(mesh_shape, kCall, "mesh_shape"));
+    DIST_TRY(check_list(mesh_shape, rank, kCall, "mesh_shape", "rank"));
     return Topology::create(memory, {mesh_shape, rank}, device_coordinates, num_tasks, num_devices_per_task,
                             out);
   });
@@ -73,6 +74,7 @@ dist_status dist_topology_from_serialized(const void* bytes, size_t size_bytes,
   constexpr const char* kCall = "dist_topology_from_serialized";
   return create(kCall, options, out_topology, [&](Memory& memory, Ref<Topology>* out) -> Status {
     DIST_TRY(require(bytes, kCall, "bytes"));
+    DIST_TRY(check_list(bytes, size_bytes, kCall, "bytes", "size_bytes"));
     return Topology::parse(memory, {static_cast<const uint8_t*>(bytes), size_bytes}, out);
   });
 }

@@ -17,7 +17,7 @@ namespace {
 // Handles are the objects' addresses, so that a host's array of handles is an array of pointers to objects.
 Status unwrap_items(dist_value* const* items, size_t n, const char* call,
                     std::span<Value* const>* out) noexcept {
-  if (n != 0) DIST_TRY(require(items, call, "items"));
+  DIST_TRY(check_list(items, n, call, "items"));
   *out = {reinterpret_cast<Value* const*>(items), n};
   return kOk;
 }
@@ -108,7 +108,7 @@ dist_status dist_value_create_dict(dist_strategy* strategy, const char* const* k
   return create(strategy, out_value, "dist_value_create_dict", [&](Memory& memory, ValueRef* out) -> Status {
     std::span<Value* const> parts;
     DIST_TRY(unwrap_items(items, n, "dist_value_create_dict", &parts));
-    if (n != 0) DIST_TRY(require(keys, "dist_value_create_dict", "keys"));
+    DIST_TRY(check_list(keys, n, "dist_value_create_dict", "keys"));
     return Value::create_dict(memory, {keys, n}, parts, out);
   });
 }

@@ -2,7 +2,8 @@
 // dist.h, section 8: variables, from outside the replicas and inside them.
 #include "core/value/variable.hpp"
 
-#include "capi/guard.hpp"
+#include "capi/collective.hpp"
+#include "core/base/text.hpp"
 #include "core/cross_device/assign.hpp"
 #include "core/run/replica_assign.hpp"
 #include "core/run/replica_variable.hpp"
@@ -51,7 +52,7 @@ class HostInitial {
 Status read_variable_options(const dist_variable_options* given, dist_variable_options* known,
                              VariableOptions* out) noexcept {
   DIST_TRY(read_options(given, known, "dist_variable_options"));
-  DIST_TRY(require_zero(known->reserved, "dist_variable_options"));
+  DIST_TRY(require_zero(known->reserved, "dist_variable_options.reserved"));
   *out = {known->synchronization, known->aggregation, known->trainable, known->name};
   if (known->partitions >= 0 && known->partitions <= 1) return kOk;
   if (known->partitions < 0) {
@@ -110,7 +111,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     Replica& self = unwrap(replica);
     DIST_TRY(self.check_whole(name));
     dist_collective_options given;
-    DIST_TRY(read_options(options, &given, "dist_collective_options"));
+    DIST_TRY(read_collective(options, &given));
     DIST_TRY(require_plain(given, name));
     return body(self, unwrap(dist_replica_strategy(replica)).cross_replica(),
                 self.caller(given.tag, given.timeout_ns));
@@ -153,6 +154,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
     dist_variable_options given;
     VariableOptions wanted;
     DIST_TRY(read_variable_options(options, &given, &wanted));
+    DIST_TRY(check_name(name, "dist_replica_variable(): name"));
     wanted.name = name;
     const HostInitial first(initial, given);
     DIST_TRY(first.check("dist_replica_variable"));
