@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -87,12 +89,13 @@ Status DeviceName::parse(const char* text, const char* what, DeviceName* out) no
       case Part::kUnderstood: break;
       case Part::kElsewhere:
         return invalid_argument(
-            "%s is \"%.100s\", a device of another process: this strategy has those of its own", what, text);
+            "%s is \"%s\", a device of another process: this strategy has those of its own", what,
+            Shown(text).c_str());
       case Part::kUnknown:
         return invalid_argument(
-            "%s is \"%.100s\": \"%.*s\" is no part of a device's name; use \"CPU:1\" or "
+            "%s is \"%s\": \"%.*s\" is no part of a device's name; use \"CPU:1\" or "
             "\"/job:localhost/replica:0/task:0/device:CPU:1\"",
-            what, text, static_cast<int>(part.size() < 60 ? part.size() : 60), part.data());
+            what, Shown(text).c_str(), static_cast<int>(part.size() < 60 ? part.size() : 60), part.data());
     }
   }
   *out = DeviceName(device.type != nullptr ? device.type : kTypes[0], device.index);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/base/os/clock.hpp"
+#include "core/base/text.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -30,11 +31,13 @@ struct Host {
 
   [[gnu::format(printf, 3, 4)]] void log(int32_t level, const char* format, ...) const noexcept {
     if (log_fn == nullptr) return;
-    char line[512];
+    char given[520];  // a little longer than the line, so that copy_shown() does the cutting
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(line, sizeof line, format, arguments);
+    std::vsnprintf(given, sizeof given, format, arguments);
     va_end(arguments);
+    char line[512];
+    copy_shown(line, given);
     log_fn(log_user_data, level, line);
   }
 };

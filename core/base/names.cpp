@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -29,7 +31,7 @@ Status number_of(std::span<const Named> names, const char* name, const char* wha
     const int length = std::snprintf(known + used, sizeof known - used, "%s\"%s\"", before, names[i].name);
     used += static_cast<std::size_t>(length);
   }
-  return invalid_argument("\"%.64s\" names no %s: use %s", name, what, known);
+  return invalid_argument("\"%s\" names no %s: use %s", Shown(name).c_str(), what, known);
 }
 
 }  // namespace dist

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -12,14 +14,14 @@ thread_local constinit uint64_t failures = 0;
 
 Status record(dist_status code, const char* format, va_list arguments) noexcept {
   // The text may quote the record that it replaces (an inner failure's message): format aside first. A little
-  // longer than what is kept, so that copy_text() does the cutting.
+  // longer than what is kept, so that copy_shown() does the cutting.
   char message[sizeof(ErrorRecord::message) + 8];
   std::vsnprintf(message, sizeof message, format, arguments);
   ++failures;
   ErrorRecord& error = last_error();
   error = ErrorRecord{};
   error.code = code;
-  copy_text(error.message, message);
+  copy_shown(error.message, message, Breaks::kKept);
   return Status(code);
 }
 
@@ -42,8 +44,14 @@ Status fail(dist_status code, const char* format, ...) noexcept {
 
 Status fail(const ErrorRecord& error) noexcept {
   ++failures;
-  if (&error != &last_error()) last_error() = error;
-  return Status(error.code);
+  ErrorRecord& latest = last_error();
+  if (&error != &latest) latest = error;
+  show_in_place(latest.message, Breaks::kKept);
+  show_in_place(latest.tag, Breaks::kEscaped);
+  show_in_place(latest.expected, Breaks::kEscaped);
+  show_in_place(latest.received, Breaks::kEscaped);
+  show_in_place(latest.hint, Breaks::kEscaped);
+  return Status(latest.code);
 }
 
 Status invalid_argument(const char* format, ...) noexcept {

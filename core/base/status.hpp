@@ -22,7 +22,8 @@ class [[nodiscard]] Status {
 
 inline constexpr Status kOk{};
 
-// One failure, in words and as fields: what dist_last_error() and dist_last_error_info() give.
+// One failure, in words and as fields: what dist_last_error() and dist_last_error_info() give. Its texts keep
+// to the rule of text.hpp once fail() has taken it; the message may have several lines.
 struct ErrorRecord {
   dist_status code = DIST_OK;
   int32_t replica = -1;  // the culprit; -1: none

@@ -16,7 +16,7 @@ inline Status about_file(const char* path, Status status) noexcept {
   const std::size_t length = std::strlen(path);
   const char* shown = length > kMost ? path + length - kMost : path;
   while ((static_cast<unsigned char>(*shown) & 0xC0u) == 0x80u) ++shown;  // not from inside a character
-  return fail(status.code(), "\"%s%s\": %s", shown == path ? "" : "...", Printable(shown).c_str(),
+  return fail(status.code(), "\"%s%s\": %s", shown == path ? "" : "...", Shown(shown).c_str(),
               last_error().message);
 }
 

@@ -58,14 +58,6 @@ constexpr auto kKeyOf = [](const StoredText& text) { return text.key; };
 
 }  // namespace
 
-Printable::Printable(const char* text) noexcept {
-  copy_text(text_, text);
-  for (char& c : text_) {
-    if (c == '\0') break;
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = '?';
-  }
-}
-
 char* Header::make_room(std::size_t bytes) {
   size_ = bytes;
   text_.assign(bytes + kEndBytes, '\0');
@@ -92,13 +84,17 @@ Status Header::check_checksum() const {
   if (found == std::string_view::npos) return kOk;
   const std::size_t digits = found + key.size();
   uint32_t wanted = 0;
+  if (const std::string_view given = text.substr(digits, kChecksumDigits); !read_digits(given, &wanted)) {
+    const std::pmr::string shown(given, memory_);
+    return fail(DIST_DATA_LOSS,
+                "the header's checksum is \"%s\", which is no number of %zu hexadecimal digits",
+                Shown(shown.c_str()).c_str(), kChecksumDigits);
+  }
+  const std::string_view rest = text.substr(digits + kChecksumDigits);
   uint32_t is = crc32(0, text.data(), digits);
   is = crc32(is, "00000000", kChecksumDigits);
-  if (read_digits(text.substr(digits, kChecksumDigits), &wanted)) {
-    const std::string_view rest = text.substr(digits + kChecksumDigits);
-    is = crc32(is, rest.data(), rest.size());
-    if (is == wanted) return kOk;
-  }
+  is = crc32(is, rest.data(), rest.size());
+  if (is == wanted) return kOk;
   return fail(DIST_DATA_LOSS,
               "the header is not what libdist wrote: its checksum is %08" PRIx32 ", not %08" PRIx32
               ". A program that writes the file anew should leave out the metadata that begin with \"%s\"",
@@ -127,9 +123,9 @@ Status Header::index_names() {
   sort_index(tensors_, by_name_, kNameOf);
   sort_index(texts_, by_key_, kKeyOf);
   if (const char* const name = twice(tensors_, by_name_, kNameOf))
-    return fail(DIST_DATA_LOSS, "tensor \"%s\" stands there twice", Printable(name).c_str());
+    return fail(DIST_DATA_LOSS, "tensor \"%s\" stands there twice", Shown(name).c_str());
   if (const char* const key = twice(texts_, by_key_, kKeyOf))
-    return fail(DIST_DATA_LOSS, "\"%s\": \"%s\" stands there twice", kMetadataName, Printable(key).c_str());
+    return fail(DIST_DATA_LOSS, "\"%s\": \"%s\" stands there twice", kMetadataName, Shown(key).c_str());
   return kOk;
 }
 
@@ -142,8 +138,8 @@ Status Header::take_checksums() {
     StoredTensor& tensor = tensors_[static_cast<std::size_t>(found - tensors_.data())];
     tensor.has_checksum = true;
     if (!read_digits(text.text, &tensor.checksum)) {
-      return fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no checksum", Printable(tensor.name).c_str(),
-                  Printable(text.text).c_str());
+      return fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no checksum", Shown(tensor.name).c_str(),
+                  Shown(text.text).c_str());
     }
   }
   return kOk;
@@ -157,14 +153,14 @@ Status Header::check_places(uint64_t data_bytes) {
       return fail(DIST_DATA_LOSS,
                   "tensor \"%s\" ends at byte %" PRIu64 " of the data, but the file has %" PRIu64
                   ": it was cut short",
-                  Printable(tensor.name).c_str(), tensor.end, data_bytes);
+                  Shown(tensor.name).c_str(), tensor.end, data_bytes);
     }
     if (tensor.begin != end) {
       return fail(DIST_DATA_LOSS,
                   "tensor \"%s\" begins at byte %" PRIu64 " of the data, %s \"%s\" ends at %" PRIu64,
-                  Printable(tensor.name).c_str(), tensor.begin,
+                  Shown(tensor.name).c_str(), tensor.begin,
                   tensor.begin < end ? "which it shares:" : "leaving a gap:",
-                  last == nullptr ? "the header" : Printable(last->name).c_str(), end);
+                  last == nullptr ? "the header" : Shown(last->name).c_str(), end);
     }
     end = tensor.end;
     last = &tensor;
@@ -172,7 +168,7 @@ Status Header::check_places(uint64_t data_bytes) {
   if (end == data_bytes) return kOk;
   return fail(DIST_DATA_LOSS, "%" PRIu64 " bytes follow the last tensor%s%s%s, and belong to none",
               data_bytes - end, last == nullptr ? "" : " (\"",
-              last == nullptr ? "" : Printable(last->name).c_str(), last == nullptr ? "" : "\")");
+              last == nullptr ? "" : Shown(last->name).c_str(), last == nullptr ? "" : "\")");
 }
 
 const StoredTensor* Header::find(const char* name) const noexcept {

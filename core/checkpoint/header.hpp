@@ -17,6 +17,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/base/text.hpp"
 #include "core/checkpoint/dtypes.hpp"
 
 namespace dist {
@@ -91,16 +92,6 @@ class Header {
   std::pmr::vector<StoredText> texts_;
   std::pmr::vector<std::size_t> by_name_;  // indices of tensors_
   std::pmr::vector<std::size_t> by_key_;   // of texts_
-};
-
-// A name out of a file, or from a host, as messages can quote it: without control characters, not too long.
-class Printable {
- public:
-  explicit Printable(const char* text) noexcept;
-  const char* c_str() const noexcept { return text_; }
-
- private:
-  char text_[120];
 };
 
 }  // namespace dist

@@ -37,7 +37,7 @@ bool Header::Parser::misplaced(const char* what) noexcept {
           fail(DIST_DATA_LOSS, "\"%s\" is %s, where an object of texts should stand", kMetadataName, what));
     case At::kText:
       return fail_with(fail(DIST_DATA_LOSS, "\"%s\": \"%s\" is %s, where a text should stand", kMetadataName,
-                            Printable(key_).c_str(), what));
+                            Shown(key_).c_str(), what));
     case At::kName:
     case At::kKey:
       return fail_with(fail(DIST_DATA_LOSS, "the header has %s, where a name should stand", what));
@@ -49,7 +49,7 @@ bool Header::Parser::misplaced(const char* what) noexcept {
                             : at_ <= At::kSize  ? "shape"
                                                 : "data_offsets";
   return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": %s is %s, which does not belong there",
-                        Printable(tensor_.name).c_str(), where, what));
+                        Shown(tensor_.name).c_str(), where, what));
 }
 
 bool Header::Parser::StartObject() {
@@ -79,7 +79,7 @@ bool Header::Parser::EndArray(rapidjson::SizeType) {
   if (at_ == At::kOffset && num_offsets_ != 2) {
     return fail_with(fail(DIST_DATA_LOSS,
                           "tensor \"%s\": data_offsets has %u numbers; begin and end are wanted",
-                          Printable(tensor_.name).c_str(), num_offsets_));
+                          Shown(tensor_.name).c_str(), num_offsets_));
   }
   at_ = At::kField;
   return true;
@@ -89,7 +89,7 @@ bool Header::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
   if (at_ == At::kField) return field({text, length});
   if (holds_nul(text, length)) {
     return fail_with(
-        fail(DIST_DATA_LOSS, "the name that begins with \"%s\" has a NUL inside", Printable(text).c_str()));
+        fail(DIST_DATA_LOSS, "the name that begins with \"%s\" has a NUL inside", Shown(text).c_str()));
   }
   if (at_ == At::kName) return name(text);
   key_ = text;
@@ -120,11 +120,11 @@ bool Header::Parser::field(std::string_view text) noexcept {
   if (field == kHasAll) {
     return fail_with(fail(DIST_DATA_LOSS,
                           "tensor \"%s\" has a field \"%s\"; it has dtype, shape and data_offsets",
-                          Printable(tensor_.name).c_str(), Printable(text.data()).c_str()));
+                          Shown(tensor_.name).c_str(), Shown(text.data()).c_str()));
   }
   if ((fields_ & field) != 0) {
     return fail_with(
-        fail(DIST_DATA_LOSS, "tensor \"%s\" has %s twice", Printable(tensor_.name).c_str(), text.data()));
+        fail(DIST_DATA_LOSS, "tensor \"%s\" has %s twice", Shown(tensor_.name).c_str(), text.data()));
   }
   fields_ |= field;
   at_ = field == kHasDtype ? At::kDtype : field == kHasShape ? At::kShape : At::kOffsets;
@@ -135,7 +135,7 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
   if (at_ == At::kText) {
     if (holds_nul(text, length)) {
       return fail_with(
-          fail(DIST_DATA_LOSS, "\"%s\": \"%s\" has a NUL inside", kMetadataName, Printable(key_).c_str()));
+          fail(DIST_DATA_LOSS, "\"%s\": \"%s\" has a NUL inside", kMetadataName, Shown(key_).c_str()));
     }
     header_.texts_.push_back({key_, text});
     at_ = At::kKey;
@@ -145,7 +145,7 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
   tensor_.dtype = stored_dtype(std::string_view(text, length));
   if (tensor_.dtype == nullptr) {
     return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": dtype \"%s\" is none of safetensors'",
-                          Printable(tensor_.name).c_str(), Printable(text).c_str()));
+                          Shown(tensor_.name).c_str(), Shown(text).c_str()));
   }
   at_ = At::kField;
   return true;
@@ -160,12 +160,12 @@ bool Header::Parser::Uint64(uint64_t number) {
   if (!wanted(At::kSize, "a number")) return false;
   if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": a size is %" PRIu64 ", which no file holds",
-                          Printable(tensor_.name).c_str(), number));
+                          Shown(tensor_.name).c_str(), number));
   }
   if (tensor_.ndim == DIST_MAX_NDIM) {
     return fail_with(fail(DIST_UNIMPLEMENTED,
                           "tensor \"%s\" has more than %d dimensions, which libdist has not",
-                          Printable(tensor_.name).c_str(), DIST_MAX_NDIM));
+                          Shown(tensor_.name).c_str(), DIST_MAX_NDIM));
   }
   header_.sizes_.push_back(static_cast<int64_t>(number));
   ++tensor_.ndim;
@@ -173,7 +173,7 @@ bool Header::Parser::Uint64(uint64_t number) {
 }
 
 bool Header::Parser::end_tensor() {
-  const Printable name(tensor_.name);
+  const Shown name(tensor_.name);
   if (fields_ != kHasAll) {
     return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\" has no %s", name.c_str(),
                           (fields_ & kHasDtype) == 0   ? "dtype"

@@ -53,9 +53,9 @@ Status Checkpoint::find(const char* name, const StoredTensor** out) const noexce
   std::size_t used = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4) && used < sizeof others; ++i) {
     used += static_cast<std::size_t>(std::snprintf(others + used, sizeof others - used, "%s\"%s\"",
-                                                   i == 0 ? "" : ", ", Printable(all[i].name).c_str()));
+                                                   i == 0 ? "" : ", ", Shown(all[i].name).c_str()));
   }
-  return fail(DIST_NOT_FOUND, "there is no tensor \"%s\"; there are %zu: %s%s", Printable(name).c_str(),
+  return fail(DIST_NOT_FOUND, "there is no tensor \"%s\"; there are %zu: %s%s", Shown(name).c_str(),
               all.size(), others, all.size() > 4 ? ", ..." : "");
 }
 
@@ -65,7 +65,7 @@ Status Checkpoint::read_blocks(const StoredTensor& tensor, std::byte* to, bool k
   for (uint64_t at = tensor.begin; at < tensor.end;) {
     const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(tensor.end - at, kRoomBytes));
     if (const Status status = file_.read_at(data_at_ + static_cast<int64_t>(at), to, block); !status.ok())
-      return fail(status.code(), "tensor \"%s\": the file %s", Printable(tensor.name).c_str(),
+      return fail(status.code(), "tensor \"%s\": the file %s", Shown(tensor.name).c_str(),
                   last_error().message);
     if (tensor.has_checksum) checksum = crc32(checksum, to, block);
     at += block;
@@ -75,7 +75,7 @@ Status Checkpoint::read_blocks(const StoredTensor& tensor, std::byte* to, bool k
   return fail(DIST_DATA_LOSS,
               "tensor \"%s\": the data are not what was written: their checksum is %08" PRIx32
               ", not %08" PRIx32,
-              Printable(tensor.name).c_str(), checksum, tensor.checksum);
+              Shown(tensor.name).c_str(), checksum, tensor.checksum);
 }
 
 Status Checkpoint::verify(const StoredTensor& tensor, std::byte* room) const {
@@ -90,7 +90,7 @@ Status Checkpoint::read(const StoredTensor& tensor, ValueRef* out) const {
   const dist_tensor spec = header_.spec(tensor);
   if (spec.dtype == 0) {
     return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist has not",
-                Printable(tensor.name).c_str(), tensor.dtype->name);
+                Shown(tensor.name).c_str(), tensor.dtype->name);
   }
   ValueRef value;
   DIST_TRY(Value::copy_tensor(memory(), spec, &value));

@@ -47,7 +47,7 @@ using Json = rapidjson::Writer<StringOut, rapidjson::UTF8<>, rapidjson::UTF8<>, 
 
 Status not_utf8(const char* what, const char* text) noexcept {
   return invalid_argument("%s \"%s\" is not UTF-8, as all text in a safetensors file", what,
-                          Printable(text).c_str());
+                          Shown(text).c_str());
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Status CheckpointWriter::add_tensor(const char* name, const dist_tensor& spec) {
   const StoredDtype* const dtype = stored_dtype(spec.dtype);
   if (dtype == nullptr) {
     return fail(DIST_INTERNAL, "tensor \"%s\": there is no name for %s in safetensors files",
-                Printable(name).c_str(), dtype_name(spec.dtype));
+                Shown(name).c_str(), dtype_name(spec.dtype));
   }
   if (std::strcmp(name, kMetadataName) == 0)
     return invalid_argument("a tensor cannot be called \"%s\": safetensors files keep their texts there",
@@ -70,7 +70,7 @@ Status CheckpointWriter::add_tensor(const char* name, const dist_tensor& spec) {
 Status CheckpointWriter::add_text(const char* key, const char* text, bool own) {
   if (!own && std::strncmp(key, kOwnPrefix, sizeof kOwnPrefix - 1) == 0) {
     return invalid_argument("metadata \"%s\": keys that begin with \"%s\" are libdist's own",
-                            Printable(key).c_str(), kOwnPrefix);
+                            Shown(key).c_str(), kOwnPrefix);
   }
   texts_.push_back({std::pmr::string(key, memory_), std::pmr::string(text, memory_)});
   return kOk;
@@ -86,13 +86,13 @@ Status CheckpointWriter::check_names() {
       return invalid_argument(
           "two variables are called \"%s\": give them different names, or save them under others "
           "(options->names)",
-          Printable(name).c_str());
+          Shown(name).c_str());
     }
   }
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       if (texts_[i].key == texts_[k].key)
-        return invalid_argument("metadata \"%s\" is given twice", Printable(texts_[i].key.c_str()).c_str());
+        return invalid_argument("metadata \"%s\" is given twice", Shown(texts_[i].key.c_str()).c_str());
     }
   }
   return kOk;
@@ -185,7 +185,7 @@ Status CheckpointWriter::write(std::size_t tensor, const void* data) {
     const std::size_t block = static_cast<std::size_t>(std::min<uint64_t>(left, kBlockBytes));
     to.checksum = crc32(to.checksum, from, block);
     if (const Status status = file_.write_at(static_cast<int64_t>(at), from, block); !status.ok())
-      return fail(status.code(), "tensor \"%s\": %s", Printable(to.name).c_str(), last_error().message);
+      return fail(status.code(), "tensor \"%s\": %s", Shown(to.name).c_str(), last_error().message);
     from += block;
     at += block;
     left -= block;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/tensor.hpp"
+#include "core/base/text.hpp"
 
 namespace dist {
 namespace {
@@ -218,7 +219,7 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   for (std::size_t i = n; i-- > 0;) {
     if (evidence.statements[i] == nullptr) missing = i;
   }
-  text.add("the deadline of %.3f s is over", static_cast<double>(evidence.waited_ns) * 1e-9);
+  text.add("the deadline of %s is over", DurationText(evidence.waited_ns).text);
   if (missing < n) {
     error.replica = static_cast<int32_t>(missing);
     text.add(": ");
@@ -265,7 +266,7 @@ void seal(Statement& statement, const char* tag) noexcept {
                                  static_cast<uint64_t>(statement.asynchronous) << 62);
   signature = mix(signature, reinterpret_cast<uintptr_t>(statement.function));
   if (tag != nullptr) {
-    copy_text(statement.tag, tag);
+    copy_shown(statement.tag, tag);
     for (const char* c = statement.tag; *c != '\0'; ++c) signature = mix(signature, static_cast<uint8_t>(*c));
   } else {
     statement.tag[0] = '\0';

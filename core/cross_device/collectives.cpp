@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/text.hpp"
 #include "core/cross_device/exchange.hpp"
 #include "core/cross_device/share.hpp"
 #include "core/kernel/fp_environment.hpp"
@@ -160,7 +161,7 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
   report.group = group.number();
   report.sequence = sequence;
   if (why.replica >= 0) blame(report, group.replica(why.replica), group.part_of());
-  copy_text(report.tag, tag);
+  copy_shown(report.tag, tag);
   const bool tagged = report.tag[0] != '\0';
   char of_group[32] = "";
   if (report.group != 0) std::snprintf(of_group, sizeof of_group, " of group %d", report.group);

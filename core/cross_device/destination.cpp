@@ -6,6 +6,8 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -45,8 +47,8 @@ Status replica_of_device(const char* device, int32_t num_replicas, int32_t* out_
   int32_t id = -1;
   const auto [stop, error] = std::from_chars(digits, end, id);
   if (error != std::errc{} || stop != end || id < 0 || id >= num_replicas) {
-    return fail(DIST_NOT_FOUND, "device \"%.100s\": this strategy has \"replica:0\" to \"replica:%d\"",
-                device, num_replicas - 1);
+    return fail(DIST_NOT_FOUND, "device \"%s\": this strategy has \"replica:0\" to \"replica:%d\"",
+                Shown(device).c_str(), num_replicas - 1);
   }
   *out_id = id;
   return kOk;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/text.hpp"
 #include "core/inspect/number.hpp"
 
 namespace dist {
@@ -28,27 +29,17 @@ void put_items(TextOut& out, int64_t n, bool shorten, const Item& item) {
 
 // In quotes, so that it ends where it seems to and stays on one line.
 void put_text(TextOut& out, const char* text) {
-  std::size_t length = std::strlen(text);
-  const bool cut = length > kMostTextBytes;
-  if (cut) {
-    length = kMostTextBytes;
-    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0u) == 0x80u) --length;
-  }
+  const char* const begin = text;
   out.Put('"');
-  for (std::size_t i = 0; i < length; ++i) {
-    const char c = text[i];
-    if (c == '"' || c == '\\') {
-      out.Put('\\');
-      out.Put(c);
-    } else if (c == '\n') {
-      out.put("\\n");
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out.add("\\x%02x", static_cast<unsigned>(c));
-    } else {
-      out.Put(c);
-    }
+  while (*text != '\0') {
+    char shown[kShownRoom];
+    const std::size_t taken = show_character(text, Breaks::kEscaped, shown);
+    if (static_cast<std::size_t>(text - begin) + taken > kMostTextBytes) break;
+    if (*text == '"' || *text == '\\') out.Put('\\');
+    out.put(shown);
+    text += taken;
   }
-  out.put(cut ? "\"..." : "\"");
+  out.put(*text != '\0' ? "\"..." : "\"");
 }
 
 // Dimension `dim` of a tensor and those inside it, the elements in brackets.

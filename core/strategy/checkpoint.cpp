@@ -88,9 +88,8 @@ Status check_fit(const Checkpoint& file, const StoredTensor& tensor, const Varia
   describe(is, is_text, sizeof is_text);
   describe(wanted, wanted_text, sizeof wanted_text);
   return invalid_argument("tensor \"%s\" is %s%s%s, variable \"%s\" is %s; dtype and shape must be equal",
-                          Printable(tensor.name).c_str(), is.dtype == 0 ? tensor.dtype->name : "",
-                          is.dtype == 0 ? ", " : "", is_text, Printable(variable.name()).c_str(),
-                          wanted_text);
+                          Shown(tensor.name).c_str(), is.dtype == 0 ? tensor.dtype->name : "",
+                          is.dtype == 0 ? ", " : "", is_text, Shown(variable.name()).c_str(), wanted_text);
 }
 
 Status read_position(const Header& header, Position* out) noexcept {
@@ -103,7 +102,7 @@ Status read_position(const Header& header, Position* out) noexcept {
     const char* const end = text + std::strlen(text);
     const auto read = std::from_chars(text, end, position.*field.field);
     if (read.ec != std::errc() || read.ptr != end || position.*field.field < 0)
-      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\"; a number is wanted", field.key, Printable(text).c_str());
+      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\"; a number is wanted", field.key, Shown(text).c_str());
   }
   *out = position;
   return kOk;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/text.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -13,9 +14,9 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   central_ = kind == DIST_STRATEGY_CENTRAL_STORAGE;
   if (!central_ && parameter != nullptr) {
     return invalid_argument(
-        "parameter_device is \"%.100s\", but only central storage keeps its variables on a device of their "
+        "parameter_device is \"%s\", but only central storage keeps its variables on a device of their "
         "own",
-        parameter);
+        Shown(parameter).c_str());
   }
   if (kind == DIST_STRATEGY_DEFAULT) {
     if (names.empty()) return kOk;

@@ -7,6 +7,8 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace dist {
 namespace {
 
@@ -58,12 +60,12 @@ Status check_axes(const MeshOptions& options) noexcept {
   for (std::size_t i = 0; i < options.axes.size(); ++i) {
     const MeshAxis& axis = options.axes[i];
     if (axis.name == nullptr || axis.name[0] == '\0') return invalid_argument("axes[%zu] has no name", i);
+    DIST_TRY(check_name(axis.name, "an axis' name"));
     if (axis.size < 1)
-      return invalid_argument("axes[%zu], \"%.50s\", is %d devices; it has at least 1", i, axis.name,
-                              axis.size);
+      return invalid_argument("axes[%zu], \"%s\", is %d devices; it has at least 1", i, axis.name, axis.size);
     for (std::size_t j = 0; j < i; ++j) {
       if (std::strcmp(options.axes[j].name, axis.name) == 0)
-        return invalid_argument("axes[%zu] and axes[%zu] are both called \"%.50s\"", j, i, axis.name);
+        return invalid_argument("axes[%zu] and axes[%zu] are both called \"%s\"", j, i, axis.name);
     }
     product = std::min<int64_t>(product * axis.size, DIST_MAX_REPLICAS + 1);
   }

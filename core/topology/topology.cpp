@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "core/base/text.hpp"
 #include "core/topology/topology_proto.hpp"
 
 namespace dist {
@@ -140,6 +141,7 @@ std::pmr::string Topology::explain() const {
 }
 
 Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std::size_t size) noexcept {
+  if (job != nullptr) DIST_TRY(check_name(job, "job"));
   const char* const prefix = job == nullptr ? "" : "/job:";
   const bool device = of == NameOf::kDevice;
   const auto print = [&](char* to, std::size_t room) {

@@ -129,11 +129,7 @@ class ChromeTrace {
     if (event.op != 0) text("op", op_name(event.op));
     if (event.dtype != 0) text("dtype", dtype_name(event.dtype));
     number("bytes", static_cast<int64_t>(event.bytes));
-    if (event.tag[0] != '\0') {
-      char tag[kTagRoom];
-      to_utf8(event.tag, tag);
-      text("tag", tag);
-    }
+    if (event.tag[0] != '\0') text("tag", event.tag);
     if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);
     if (meeting.complete()) {
       number("last", meeting.last().replica);

@@ -2,9 +2,9 @@
 #include "core/trace/metrics.hpp"
 
 #include <cinttypes>
-#include <cstring>
 
 #include "core/base/status.hpp"
+#include "core/base/text.hpp"
 
 namespace dist {
 namespace {
@@ -74,19 +74,10 @@ class Metrics {
   }
   void label(const char* name, const char* text) {
     begin_label(name);
-    // In pieces, each made valid by itself: a text may have any length.
     while (*text != '\0') {
-      char piece[64];
-      copy_text(piece, text);
-      // No UTF-8 for so long: byte by byte.
-      if (piece[0] == '\0') {
-        piece[0] = *text;
-        piece[1] = '\0';
-      }
-      text += std::strlen(piece);
-      char clean[3 * sizeof piece + 1];
-      to_utf8(piece, clean);
-      for (const char* c = clean; *c != '\0'; ++c) put_escaped(*c);
+      char shown[kShownRoom];
+      text += show_character(text, Breaks::kKept, shown);
+      for (const char* c = shown; *c != '\0'; ++c) put_escaped(*c);
     }
     out_.Put('"');
   }

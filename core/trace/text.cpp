@@ -1,37 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/text.hpp"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/text.hpp"
+
 namespace dist {
-namespace {
-
-// Bytes of the character at `text`, which ends with a NUL; 0 where there is none. The shortest form only, no
-// surrogates, nothing above U+10FFFF.
-std::size_t character(const unsigned char* text) noexcept {
-  const unsigned lead = text[0];
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  // The first continuation byte's range depends on the lead.
-  const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (text[1] < low || text[1] > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if ((text[i] & 0xC0u) != 0x80u) return 0;
-  }
-  return length;
-}
-
-}  // namespace
 
 void TextOut::flush() {
   const std::size_t size = used_;
   used_ = 0;
   if (size != 0) fn_(buffer_, size, user_data_);
+}
+
+// The buffer is full: hands on all but its last character, which may not be whole yet.
+void TextOut::hand_on() {
+  std::size_t whole = used_ - 1;
+  while (whole > 0 && used_ - whole < 4 && (static_cast<unsigned char>(buffer_[whole]) & 0xC0u) == 0x80u)
+    --whole;
+  const std::size_t rest = used_ - whole;
+  fn_(buffer_, whole, user_data_);
+  std::memmove(buffer_, buffer_ + whole, rest);
+  used_ = rest;
 }
 
 void TextOut::put(const char* text) {
@@ -44,23 +36,9 @@ void TextOut::add(const char* format, ...) {
   va_start(arguments, format);
   const int length = std::vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  if (length > 0) put(line);
-}
-
-std::size_t to_utf8(const char* text, char* out) noexcept {
-  const char* const begin = out;
-  while (*text != '\0') {
-    const std::size_t length = character(reinterpret_cast<const unsigned char*>(text));
-    if (length == 0) {
-      out = std::copy_n("\xEF\xBF\xBD", 3, out);
-      ++text;
-    } else {
-      out = std::copy_n(text, length, out);
-      text += length;
-    }
-  }
-  *out = '\0';
-  return static_cast<std::size_t>(out - begin);
+  if (length <= 0) return;
+  show_in_place(line, Breaks::kKept);
+  put(line);
 }
 
 }  // namespace dist

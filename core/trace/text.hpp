@@ -12,8 +12,9 @@ namespace dist {
 // Where the host wants it.
 using TextFn = void (*)(const char* text, std::size_t size_bytes, void* user_data);
 
-// Gathers text and hands it on in pieces. Also an output stream as RapidJSON has them. What is in it when it
-// ends without flush() is lost: an error may unwind it, and then the host's function must not be called.
+// Gathers text and hands it on in pieces, none of which ends inside a character. Also an output stream as
+// RapidJSON has them. What is in it when it ends without flush() is lost: an error may unwind it, and then
+// the host's function must not be called.
 class TextOut {
  public:
   using Ch = char;
@@ -23,7 +24,7 @@ class TextOut {
   TextOut& operator=(const TextOut&) = delete;
 
   void Put(char c) {  // NOLINT(readability-identifier-naming): RapidJSON's name
-    if (used_ == sizeof buffer_) flush();
+    if (used_ == sizeof buffer_) hand_on();
     buffer_[used_++] = c;
   }
   void Flush() {}  // NOLINT(readability-identifier-naming): RapidJSON's name, at the end of every value
@@ -32,17 +33,12 @@ class TextOut {
   void flush();
 
  private:
+  void hand_on();
+
   TextFn fn_;
   void* user_data_;
   std::size_t used_ = 0;
   char buffer_[4096];
 };
-
-// Any bytes as UTF-8: what is none becomes U+FFFD. `out` holds three times as many bytes as `text`, and the
-// end. Returns how many without the end.
-std::size_t to_utf8(const char* text, char* out) noexcept;
-
-// Room for a tag that to_utf8() gives.
-inline constexpr std::size_t kTagRoom = std::size_t{3} * DIST_MAX_TAG_BYTES + 1;
 
 }  // namespace dist

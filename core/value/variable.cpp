@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "core/base/text.hpp"
 #include "core/kernel/in_place.hpp"
 
 namespace dist {
@@ -96,6 +97,7 @@ Status Variable::create(Memory& memory, const VariableHome& home, const Variable
                         const dist_tensor& initial, Ref<Variable>* out) {
   VariableOptions named = options;
   if (named.name == nullptr) named.name = "Variable";
+  DIST_TRY(check_name(named.name, "the name of a variable or metric"));
   TensorSize size;
   DIST_TRY(check_tensor(initial, "initial", &size));
   DIST_TRY(check(home, named, named.name, initial.dtype));

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace dist {
+namespace {
+
+// Bytes that a sequence with this first byte has; 0: none begins so.
+std::size_t length_by_lead(unsigned char lead) noexcept {
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+}
+
+// Bytes of the character at `text`, which ends with a NUL; 0 where there is none. The shortest form only, no
+// surrogates, nothing above U+10FFFF.
+std::size_t character(const char* at) noexcept {
+  const auto* const text = reinterpret_cast<const unsigned char*>(at);
+  const unsigned lead = text[0];
+  const std::size_t length = length_by_lead(text[0]);
+  if (length <= 1) return length;
+  // The first continuation byte's range depends on the lead.
+  const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (text[1] < low || text[1] > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((text[i] & 0xC0u) != 0x80u) return 0;
+  }
+  return length;
+}
+
+// C0, DEL and C1, the last as the two bytes that UTF-8 makes of it.
+bool is_control(const char* text, std::size_t length) noexcept {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (length == 1) return first < 0x20 || first == 0x7F;
+  return first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+}
+
+bool shown_as_it_is(const char* text, Breaks breaks, std::size_t* out_length) noexcept {
+  *out_length = character(text);
+  if (*out_length == 0) return false;
+  if (!is_control(text, *out_length)) return true;
+  return breaks == Breaks::kKept && (*text == '\n' || *text == '\t');
+}
+
+bool all_shown(const char* text, Breaks breaks) noexcept {
+  std::size_t length = 0;
+  for (; *text != '\0'; text += length) {
+    if (!shown_as_it_is(text, breaks, &length)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::size_t show_character(const char* text, Breaks breaks, char (&out)[kShownRoom]) noexcept {
+  std::size_t length = 0;
+  if (shown_as_it_is(text, breaks, &length)) {
+    std::memcpy(out, text, length);
+    out[length] = '\0';
+    return length;
+  }
+  if (length == 0) {
+    std::memcpy(out, "\xEF\xBF\xBD", 4);
+    return 1;
+  }
+  if (*text == '\n' || *text == '\t') {
+    std::memcpy(out, *text == '\n' ? "\\n" : "\\t", 3);
+  } else {
+    const auto number = static_cast<unsigned char>(text[length - 1]);  // of C1 too
+    std::snprintf(out, sizeof out, "\\x%02x", number);
+  }
+  return length;
+}
+
+bool is_line(const char* text) noexcept { return all_shown(text, Breaks::kEscaped); }
+
+void copy_shown(char* to, std::size_t size, const char* text, Breaks breaks) noexcept {
+  if (text == nullptr) text = "";
+  std::size_t used = 0;
+  while (*text != '\0') {
+    char shown[kShownRoom];
+    const std::size_t taken = show_character(text, breaks, shown);
+    const std::size_t length = std::strlen(shown);
+    if (used + length >= size) break;
+    std::memcpy(to + used, shown, length);
+    used += length;
+    text += taken;
+  }
+  to[used] = '\0';
+}
+
+void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept {
+  constexpr std::size_t kMost = 1024;  // the longest text that a record has
+  const std::size_t length = strnlen(text, size - 1);
+  text[length] = '\0';
+  if (all_shown(text, breaks)) return;
+  char given[kMost];
+  const std::size_t kept = std::min(length, kMost - 1);
+  std::memcpy(given, text, kept);
+  given[kept] = '\0';
+  // Back from the end to where the last character begins.
+  std::size_t last = kept;
+  for (int back = 0; last > 0 && back < 4; ++back) {
+    const auto byte = static_cast<unsigned char>(given[--last]);
+    if ((byte & 0xC0u) == 0x80u) continue;
+    if (last + length_by_lead(byte) > kept) given[last] = '\0';
+    break;
+  }
+  copy_shown(text, size, given, breaks);
+}
+
+Status check_name(const char* name, const char* what) noexcept {
+  if (is_line(name)) return kOk;
+  return invalid_argument("%s is \"%s\"; a name is one line of UTF-8, without control characters", what,
+                          Shown(name).c_str());
+}
+
+DurationText::DurationText(int64_t ns) noexcept {
+  const auto value = static_cast<double>(ns);
+  const double size = value < 0 ? -value : value;
+  if (size < 1e3) {
+    std::snprintf(text, sizeof text, "%lld ns", static_cast<long long>(ns));
+  } else if (size < 1e6) {
+    std::snprintf(text, sizeof text, "%.4g us", value * 1e-3);
+  } else if (size < 1e9) {
+    std::snprintf(text, sizeof text, "%.4g ms", value * 1e-6);
+  } else if (size < 1e12) {
+    std::snprintf(text, sizeof text, "%.4g s", value * 1e-9);
+  } else {
+    std::snprintf(text, sizeof text, "%.0f s", value * 1e-9);
+  }
+}
+
+}  // namespace dist
