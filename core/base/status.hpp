@@ -3,6 +3,7 @@
 // making, returning and copying a status never allocates and never throws.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "dist/types.h"
@@ -37,6 +38,9 @@ struct ErrorRecord {
   char received[160] = "";
   char hint[160] = "";
 };
+
+// A host's reason for ending something, as far as it is kept.
+inline constexpr std::size_t kReasonBytes = 256;
 
 // This thread's latest failure, and how many it has had: whether a record is new.
 ErrorRecord& last_error() noexcept;

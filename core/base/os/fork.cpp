@@ -8,7 +8,9 @@
 
 namespace dist {
 
-ForkGuard::ForkGuard() noexcept : process_(getpid()) {
+int64_t process_id() noexcept { return getpid(); }
+
+ForkGuard::ForkGuard() noexcept : process_(process_id()) {
   const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return;
@@ -25,7 +27,7 @@ ForkGuard::~ForkGuard() {
 
 bool ForkGuard::forked() const noexcept {
   if (page_ != nullptr) return page_->load(std::memory_order_relaxed) == 0;
-  return getpid() != process_;
+  return process_id() != process_;
 }
 
 }  // namespace dist

@@ -8,6 +8,9 @@
 
 namespace dist {
 
+// The number of the process that asks: a system call.
+int64_t process_id() noexcept;
+
 // Belongs to one strategy; reads as `forked` in every child forked after it was made.
 class ForkGuard {
  public:

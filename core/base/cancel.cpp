@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/cancel.hpp"
+
+#include "core/base/os/fork.hpp"
+
+namespace dist {
+
+Cancel::Cancel(Memory& memory) noexcept : Counted(memory), process_(process_id()) {}
+
+bool Cancel::forked() const noexcept { return process_id() != process_; }
+
+void Cancel::signal(const char* reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (signalled()) return;
+  copy_text(reason_, reason == nullptr || reason[0] == '\0' ? "dist_cancel_signal()" : reason);
+  // A link is out of the list when it is told: what it ends may be gone as soon as this lets go of the mutex.
+  while (Link* const link = first_) {
+    first_ = link->next_;
+    if (first_ != nullptr) first_->previous_ = nullptr;
+    link->added_ = false;
+    link->cancelled(reason_);
+  }
+  // release: with the reason. Who sees it knows that all have been told; who adds a link waits for the mutex.
+  signalled_.store(true, std::memory_order_release);
+}
+
+bool Cancel::add(Link& link) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (signalled()) return false;
+  link.previous_ = nullptr;
+  link.next_ = first_;
+  link.added_ = true;
+  if (first_ != nullptr) first_->previous_ = &link;
+  first_ = &link;
+  return true;
+}
+
+void Cancel::remove(Link& link) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!link.added_) return;
+  link.added_ = false;
+  if (link.previous_ != nullptr) {
+    link.previous_->next_ = link.next_;
+  } else {
+    first_ = link.next_;
+  }
+  if (link.next_ != nullptr) link.next_->previous_ = link.previous_;
+}
+
+}  // namespace dist
