@@ -61,9 +61,11 @@ Status issue(Replica& replica, const Caller& caller, Call& call, const dist_coll
         options.bytes_per_pack != 0 ? options.bytes_per_pack : strategy.communication().bytes_per_pack;
     DIST_TRY(
         PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
+    work->end_by(unwrap(options.cancel));
   } else {
     auto made =
         make_counted<ChannelWork>(memory, channel.get(), replica.works(), caller.me, caller.timeout_ns);
+    made->end_by(unwrap(options.cancel));
     DIST_TRY(made->issue(caller, call));
     work = Ref<Work>::adopt(made.take());
   }

@@ -6,6 +6,7 @@
 
 #include "capi/guard.hpp"
 #include "core/cross_device/collectives.hpp"
+#include "core/cross_device/work.hpp"
 
 namespace dist::capi {
 
@@ -17,6 +18,15 @@ Status make_caller(dist_replica* replica, const dist_collective_options& options
 inline Status read_collective(const dist_collective_options* options, dist_collective_options* out) noexcept {
   DIST_TRY(read_options(options, out, "dist_collective_options"));
   return require_zero(out->reserved, "dist_collective_options.reserved");
+}
+
+// body(), a collective of the group, which the cancel object ends.
+template <class Body>
+Status ended_by(Cancel& cancel, Group& group, Body&& body) {
+  GroupCancelLink link(group);
+  const CancelScope scope(&cancel, link);
+  if (scope.late()) group.cancel(cancel.reason());
+  return body();
 }
 
 // Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
@@ -33,7 +43,8 @@ dist_status with_caller(dist_replica* replica, const dist_collective_options* op
     DIST_TRY(read_collective(options, &given));
     std::optional<Caller> caller;
     DIST_TRY(make_caller(replica, given, name, &caller));
-    return body(*caller, given);
+    if (given.cancel == nullptr) return body(*caller, given);
+    return ended_by(*unwrap(given.cancel), caller->group, [&] { return body(*caller, given); });
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/run/subgroups.hpp"
@@ -45,6 +46,12 @@ inline const Replica& unwrap(const dist_replica* handle) noexcept {
   return *reinterpret_cast<const Replica*>(handle);
 }
 inline dist_replica* wrap(Replica* replica) noexcept { return reinterpret_cast<dist_replica*>(replica); }
+
+inline Cancel* unwrap(dist_cancel* handle) noexcept { return reinterpret_cast<Cancel*>(handle); }
+inline const Cancel* unwrap(const dist_cancel* handle) noexcept {
+  return reinterpret_cast<const Cancel*>(handle);
+}
+inline dist_cancel* wrap(Cancel* cancel) noexcept { return reinterpret_cast<dist_cancel*>(cancel); }
 
 // Groups, values and variables may be absent: NULL stays NULL.
 inline Subgroup* unwrap(dist_group* handle) noexcept { return reinterpret_cast<Subgroup*>(handle); }

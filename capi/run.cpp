@@ -41,14 +41,17 @@ Status check_flags(const dist_run_options& options) noexcept {
   return kOk;
 }
 
-Status read_run_options(const dist_run_options* options, dist_run_options* out) noexcept {
-  DIST_TRY(read_options(options, out, "dist_run_options"));
-  DIST_TRY(require_zero(out->reserved, "dist_run_options.reserved"));
-  if (out->timeout_ns < 0) {
+Status read_limits(const dist_run_options* options, RunLimits* out) noexcept {
+  dist_run_options given;
+  DIST_TRY(read_options(options, &given, "dist_run_options"));
+  DIST_TRY(require_zero(given.reserved, "dist_run_options.reserved"));
+  if (given.timeout_ns < 0) {
     return invalid_argument("dist_run_options.timeout_ns is %lld; it is at least 0, which means none",
-                            static_cast<long long>(out->timeout_ns));
+                            static_cast<long long>(given.timeout_ns));
   }
-  return check_flags(*out);
+  DIST_TRY(check_flags(given));
+  *out = {given.timeout_ns, unwrap(given.cancel)};
+  return kOk;
 }
 
 }  // namespace
@@ -58,10 +61,10 @@ dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_dat
   return guard([&]() -> Status {
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run", &pool));
-    dist_run_options given;
-    DIST_TRY(read_run_options(options, &given));
+    RunLimits limits;
+    DIST_TRY(read_limits(options, &limits));
     const Body body{.call = call_host, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
-    return pool->run(body, given.timeout_ns);
+    return pool->run(body, limits);
   });
 }
 
@@ -74,12 +77,12 @@ dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* us
   return guard([&]() -> Status {
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values", &pool));
-    dist_run_options given;
-    DIST_TRY(read_run_options(options, &given));
+    RunLimits limits;
+    DIST_TRY(read_limits(options, &limits));
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
-    DIST_TRY(run_values(*pool, unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs),
-                        given.timeout_ns, &result));
+    DIST_TRY(run_values(*pool, unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs), limits,
+                        &result));
     if (out_result != nullptr) *out_result = wrap(result.take());
     return kOk;
   });

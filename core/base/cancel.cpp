@@ -2,6 +2,7 @@
 #include "core/base/cancel.hpp"
 
 #include "core/base/os/fork.hpp"
+#include "core/base/text.hpp"
 
 namespace dist {
 
@@ -12,7 +13,7 @@ bool Cancel::forked() const noexcept { return process_id() != process_; }
 void Cancel::signal(const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (signalled()) return;
-  copy_text(reason_, reason == nullptr || reason[0] == '\0' ? "dist_cancel_signal()" : reason);
+  copy_shown(reason_, reason == nullptr || reason[0] == '\0' ? "dist_cancel_signal()" : reason);
   // A link is out of the list when it is told: what it ends may be gone as soon as this lets go of the mutex.
   while (Link* const link = first_) {
     first_ = link->next_;

@@ -75,6 +75,8 @@ void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
     for (int i = 0; i < size_; ++i) members_[i].meeting = latest + 2;
     arrived_.store(0, std::memory_order_relaxed);
     ++failures_;
+    // relaxed: as members' fields.
+    has_reason_.store(false, std::memory_order_relaxed);
     poison_.store(kHealthy, std::memory_order_release);
   }
   first_ = members_[0].meeting;
@@ -272,6 +274,7 @@ void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t w
   evidence.part_of = part_of_;
   evidence.sequence = meeting - first_;
   evidence.waited_ns = waited_ns;
+  evidence.reason = cancel_reason();
   post(verdict(evidence));
 }
 
@@ -303,17 +306,29 @@ Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noex
   return give_up(me);
 }
 
+// Until the report is there. Where cancel() ended the meetings, the first to come writes it, by explain().
+template <class Sync>
+template <class Explain>
+void BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
+  for (;;) {
+    // seq_cst: before give_up()'s looks at `entered`, the race "touch"; its acquire brings the report.
+    uint32_t seen = poison_.load(std::memory_order_seq_cst);
+    if (seen == kReported) return;
+    // cancel() with a reason holds the report until it has copied that.
+    if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
+      explain();
+    } else {
+      Sync::yield();
+    }
+  }
+}
+
 // Leaves a meeting of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
 // of this member's.
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
   const uint32_t meeting = members_[me].meeting;
-  uint32_t cancelled = kCancelled;
-  if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) {
-    write_report(meeting, Trouble::kCancelled, 0);
-  }
-  // seq_cst: before the looks at `entered`, the race "touch"; its acquire brings the report.
-  while (poison_.load(std::memory_order_seq_cst) != kReported) Sync::yield();
+  await_report([&] { write_report(meeting, Trouble::kCancelled, 0); });
   members_[me].done.publish(meeting, policy_);
   if (policy_.asymmetric) Sync::rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
@@ -327,14 +342,12 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
 // The group was poisoned before this member came to its next meeting: it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
-  uint32_t cancelled = kCancelled;
-  if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) {
+  await_report([&] {
     Evidence nothing;
     nothing.trouble = Trouble::kCancelled;
+    nothing.reason = cancel_reason();
     post(verdict(nothing));
-  }
-  // acquire: for post()'s release, the report. No buffer is at stake.
-  while (poison_.load(std::memory_order_acquire) != kReported) Sync::yield();
+  });
   Sync::reading(report_);
   return fail(report_);
 }
@@ -433,6 +446,16 @@ template <class Sync>
 void BasicGroup<Sync>::cancel() noexcept {
   uint32_t healthy = kHealthy;
   if (poison_.compare_exchange_strong(healthy, kCancelled, std::memory_order_seq_cst)) wake_all();
+}
+
+// Its two steps must not have the begin of a run between them.
+template <class Sync>
+void BasicGroup<Sync>::cancel(const char* reason) noexcept {
+  if (!claim()) return;
+  copy_text(reason_, reason);
+  has_reason_.store(true, std::memory_order_release);
+  poison_.store(kCancelled, std::memory_order_seq_cst);
+  wake_all();
 }
 
 }  // namespace dist

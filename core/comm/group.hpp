@@ -288,8 +288,13 @@ class BasicGroup final : public Gathering {
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
-  // Any thread: ends the run's meetings.
+  // Any thread: ends the run's meetings. With a reason, which every report gives, only while the run lasts.
   void cancel() noexcept;
+  void cancel(const char* reason) noexcept;
+  // Why cancel() ended them; NULL: for no reason, or not yet.
+  const char* cancel_reason() const noexcept {
+    return has_reason_.load(std::memory_order_acquire) ? reason_ : nullptr;
+  }
 
   // ---- For work that goes on while members do something else (core/cross_device/channel.hpp) ----
 
@@ -313,10 +318,12 @@ class BasicGroup final : public Gathering {
   void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
   void let_go() noexcept { holders_.fetch_sub(1, std::memory_order_release); }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
-  // Where cancel() has ended the run's meetings and nobody has said of what yet: this.
-  void explain_cancel(const ErrorRecord& report) noexcept {
+  // Where cancel() has ended the run's meetings and nobody has said of what yet: what `report()` gives.
+  template <class Report>
+  void explain_cancel(Report&& report) noexcept {
     uint32_t cancelled = kCancelled;
-    if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst)) post(report);
+    if (poison_.compare_exchange_strong(cancelled, kReporting, std::memory_order_seq_cst))
+      post(std::forward<Report>(report)());
   }
   // The report, once the group is poisoned.
   Status failure() noexcept { return turned_away(); }
@@ -456,6 +463,8 @@ class BasicGroup final : public Gathering {
   Status poison(int me, Trouble trouble, int64_t waited_ns) noexcept;
   Status give_up(int me) noexcept;
   Status turned_away() noexcept;
+  template <class Explain>
+  void await_report(Explain&& explain) noexcept;
   void write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;
@@ -484,6 +493,8 @@ class BasicGroup final : public Gathering {
   alignas(kApart) Word progress_;                // of work that nobody has to wait for
   Atomic<int> holders_{0};
   Atomic<bool> watched_{false};  // there is such work: departures wake who waits for it
+  Atomic<bool> has_reason_{false};
+  char reason_[kReasonBytes] = "";  // of cancel()
   ErrorRecord report_;
 };
 

@@ -356,7 +356,11 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   switch (evidence.trouble) {
     case Trouble::kCancelled:
       error.code = DIST_CANCELLED;
-      text.add("it was cancelled (dist_strategy_cancel() or dist_work_cancel())");
+      if (evidence.reason != nullptr) {
+        text.add("it was cancelled: %s", evidence.reason);
+      } else {
+        text.add("it was cancelled (dist_strategy_cancel() or dist_work_cancel())");
+      }
       copy_text(error.hint, "the strategy can run again");
       break;
     case Trouble::kDeadline: write_deadline(evidence, error, text); break;

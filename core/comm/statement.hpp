@@ -85,6 +85,7 @@ struct Evidence {
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline
   int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
+  const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };
 
 // What members are called in a report: "replica", or "logical device" where they are those of one replica.

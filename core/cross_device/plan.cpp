@@ -146,6 +146,7 @@ Status PlannedWork::begin_round() noexcept {
   if (failures_ != group_.failures()) {
     return failed_precondition("a run has failed since this work was planned: plan it again");
   }
+  DIST_TRY(check_cancel());
   ++round_;
   parts_to_come_ = plan_->num_parts;
   std::fill(ready_.begin(), ready_.end(), 0);

@@ -110,6 +110,17 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
   return first;
 }
 
+void Work::begin() noexcept {
+  owner_.add(*this);
+  if (cancel_ && !cancel_->add(cancel_link_)) group_.cancel(cancel_->reason());
+}
+
+Status Work::check_cancel() noexcept {
+  if (!cancel_ || !cancel_->signalled()) return kOk;
+  group_.cancel(cancel_->reason());
+  return group_.failure();
+}
+
 void Work::record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
                   std::size_t bytes) noexcept {
   recorder_ = recorder;
@@ -119,6 +130,7 @@ void Work::record(Recorder* recorder, const Statement& statement, uint32_t numbe
 }
 
 void Work::end(dist_status code) noexcept {
+  if (cancel_) cancel_->remove(cancel_link_);
   if (recorder_ != nullptr) recorder_->complete(recorded_, code);
   code_ = code;
   ended_in_ = group_.failures();
@@ -132,7 +144,7 @@ bool Work::ended() noexcept {
     return true;
   }
   if (!group_.poisoned()) return false;
-  group_.explain_cancel(report(Trouble::kCancelled, 0));
+  group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
   // What was complete before the trouble is: on all members.
   const bool well = complete();

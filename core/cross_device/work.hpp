@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
@@ -13,6 +14,16 @@
 namespace dist {
 
 class Work;
+
+// Ends a group's meetings when it is asked to. Only while a run lasts, and with it its reason.
+class GroupCancelLink final : public Cancel::Link {
+ public:
+  explicit GroupCancelLink(Group& group) noexcept : group_(group) {}
+  void cancelled(const char* reason) noexcept override { group_.cancel(reason); }
+
+ private:
+  Group& group_;
+};
 
 // A member's works that are under way: their buffers are in use.
 class WorkList {
@@ -64,6 +75,9 @@ class Work : public Counted {
   virtual Status start() = 0;
   virtual Status ready(std::size_t tensor) = 0;
 
+  // What may ask it to end, each time that it is under way; NULL: nothing.
+  void end_by(Cancel* cancel) noexcept { cancel_ = Ref<Cancel>::share(cancel); }
+
   Group& group() const noexcept { return group_; }
   int rank() const noexcept { return rank_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -98,7 +112,9 @@ class Work : public Counted {
   // The group is in trouble: afterwards nobody touches the member's tensors.
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
-  void begin() noexcept { owner_.add(*this); }
+  void begin() noexcept;
+  // Before it begins: where it was asked to end already, the group's meetings end, and this says so.
+  Status check_cancel() noexcept;
   // It is under way, says the record. `number`: equal on all members, and on no two works of the group.
   void record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
               std::size_t bytes) noexcept;
@@ -119,6 +135,8 @@ class Work : public Counted {
   const int rank_;
   const int64_t timeout_ns_;
   WorkGathering gathering_{*this};
+  Ref<Cancel> cancel_;
+  GroupCancelLink cancel_link_{group_};
   dist_status code_ = DIST_OK;  // how it ended last
   uint32_t ended_in_ = 0;       // the group's failures() by then
 };
@@ -152,6 +170,7 @@ ErrorRecord report_on_works(const Group& group, int64_t sequence, Trouble troubl
   evidence.part_of = group.part_of();
   evidence.sequence = sequence;
   evidence.waited_ns = waited_ns;
+  evidence.reason = group.cancel_reason();
   return verdict(evidence);
 }
 

@@ -88,7 +88,7 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
 }
 
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
-                      int64_t timeout_ns, Joining joining, ValueRef* out) {
+                      const RunLimits& limits, Joining joining, ValueRef* out) {
   DeviceTeam* team = nullptr;
   DIST_TRY(find_team(replica, "dist_run_on_devices", &team));
   DIST_TRY(check_arguments(args, kwargs));
@@ -104,7 +104,7 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
     const OnDevices away(replica);
     const Body body{
         .call = DevicesRun::call, .context = run.get(), .about_to_start = DevicesRun::about_to_start};
-    DIST_TRY(team->run(body, timeout_ns));
+    DIST_TRY(team->run(body, limits));
   }
   std::pmr::vector<Value*> results(&memory);
   results.reserve(run->results().size());

@@ -18,6 +18,6 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
 
 // On the replica's own thread, inside its function.
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
-                      int64_t timeout_ns, Joining joining, ValueRef* out);
+                      const RunLimits& limits, Joining joining, ValueRef* out);
 
 }  // namespace dist

@@ -84,7 +84,7 @@ Subgroup& DeviceTeam::along(std::size_t axis, int32_t device) noexcept {
   return *along_[axis * static_cast<std::size_t>(mesh_.num_devices) + static_cast<std::size_t>(device)];
 }
 
-Status DeviceTeam::run(const Body& body, int64_t timeout_ns) {
+Status DeviceTeam::run(const Body& body, const RunLimits& limits) {
   struct Running {
     explicit Running(DeviceTeam& team) noexcept : team_(team) {}
     ~Running() {
@@ -94,7 +94,7 @@ Status DeviceTeam::run(const Body& body, int64_t timeout_ns) {
     DeviceTeam& team_;
   };
   const Running running(*this);
-  return pool().run(body, timeout_ns);
+  return pool().run(body, limits);
 }
 
 void DeviceTeam::begin_run() noexcept {
@@ -108,22 +108,23 @@ void DeviceTeam::groups_have_begun() noexcept {
   end_devices();
 }
 
-void DeviceTeam::condemn(const ErrorRecord& why) noexcept { end_with(End::kCondemned, &why); }
-void DeviceTeam::cancel() noexcept { end_with(End::kCancelled, nullptr); }
+void DeviceTeam::condemn(const ErrorRecord& why) noexcept { end_with(End::kCondemned, &why, nullptr); }
+void DeviceTeam::cancel(const char* reason) noexcept { end_with(End::kCancelled, nullptr, reason); }
 
 // The first reason counts.
-void DeviceTeam::end_with(End end, const ErrorRecord* why) noexcept {
+void DeviceTeam::end_with(End end, const ErrorRecord* why, const char* reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (end_ != End::kNone) return;
   end_ = end;
   if (why != nullptr) why_ = *why;
+  copy_text(reason_, reason);
   // Not between two runs: groups are being made clean then.
   if (running_) end_devices();
 }
 
 void DeviceTeam::end_devices() noexcept {
   if (end_ == End::kCondemned) pool().condemn(why_);
-  if (end_ == End::kCancelled) pool().cancel();
+  if (end_ == End::kCancelled) pool().cancel(reason_[0] == '\0' ? nullptr : reason_);
 }
 
 }  // namespace dist

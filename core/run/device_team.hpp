@@ -53,7 +53,7 @@ class DeviceTeam {
   Subgroup& along(std::size_t axis, int32_t device) noexcept;
 
   // On the replica's thread: runs the body on every device, as ReplicaPool::run() does on replicas.
-  Status run(const Body& body, int64_t timeout_ns);
+  Status run(const Body& body, const RunLimits& limits);
 
   // A run of replicas begins: what ended the last one is over.
   void begin_run() noexcept;
@@ -61,7 +61,7 @@ class DeviceTeam {
   void groups_have_begun() noexcept;
   // Any thread: ends what the devices do, now and later in the run of replicas.
   void condemn(const ErrorRecord& why) noexcept;
-  void cancel() noexcept;
+  void cancel(const char* reason) noexcept;  // NULL: for none
 
  private:
   enum class End { kNone, kCondemned, kCancelled };
@@ -69,7 +69,7 @@ class DeviceTeam {
   DeviceTeam(Memory& memory, const DeviceMesh& mesh, int replica);
   ~DeviceTeam();
   Status make_groups();
-  void end_with(End end, const ErrorRecord* why) noexcept;
+  void end_with(End end, const ErrorRecord* why, const char* reason) noexcept;
   void end_devices() noexcept;
 
   Memory& memory_;
@@ -81,6 +81,7 @@ class DeviceTeam {
   bool running_ = false;
   End end_ = End::kNone;
   ErrorRecord why_;
+  char reason_[kReasonBytes] = "";  // kCancelled; "": none
 };
 
 }  // namespace dist

@@ -65,7 +65,7 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
   }
   Seat& seat = seats_[id];
   for (;;) {
-    lock_.lock(-1);
+    lock_.lock();
     if (!open_ && seat.occupied) {
       // The thread that was this replica in the run before has yet to read how that ended.
       lock_.unlock();
@@ -105,7 +105,7 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
   const uint32_t run = run_;  // does not change while a replica is inside
   // Whoever leaves with a status has just failed: the thread's latest error is its reason.
   conclude(seat, status, failures_on_this_thread() - 1);
-  lock_.lock(-1);
+  lock_.lock();
   const bool last = ++left_ == options_.num_replicas;
   if (last) {
     outcome_ = outcome();
@@ -124,7 +124,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   const uint32_t run = run_;
   depart(seat(replica), status);
   const Status ended = end_of_run(run);
-  lock_.lock(-1);
+  lock_.lock();
   const RunLockHolder holder(lock_);
   seat(replica).occupied = false;
   if (!ended.ok()) return ended;
@@ -135,7 +135,7 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
   depart(seat(replica),
          failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
                              replica.id()));
-  lock_.lock(-1);
+  lock_.lock();
   const RunLockHolder holder(lock_);
   seat(replica).occupied = false;
 }

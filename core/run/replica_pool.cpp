@@ -16,9 +16,14 @@
 namespace dist {
 namespace {
 
-// How long a run that is past its deadline gives replicas to report it themselves.
-constexpr int64_t kReportGraceNs = 50'000'000;
-constexpr int64_t kComingGraceNs = 2'000'000;
+int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
+}
+
+Status cancelled_early(const Cancel& cancel) noexcept {
+  return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", cancel.reason());
+}
 
 }  // namespace
 
@@ -245,6 +250,16 @@ bool ReplicaPool::idle() noexcept {
   return std::all_of(teams_.begin(), teams_.end(), [](DeviceTeam* team) { return team->pool().idle(); });
 }
 
+// While it lasts, a cancel object ends a run, and nothing but that.
+class ReplicaPool::CancelLink final : public Cancel::Link {
+ public:
+  explicit CancelLink(ReplicaPool& pool) noexcept : pool_(pool) {}
+  void cancelled(const char* reason) noexcept override { pool_.cancel(reason); }
+
+ private:
+  ReplicaPool& pool_;
+};
+
 // Called by replica 0 in its merge function only, so nobody makes one at the same time.
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
@@ -254,7 +269,10 @@ Status ReplicaPool::inner(ReplicaPool** out) {
           "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
           "DIST_THREADS_HOST has none");
     }
-    DIST_TRY(beside(DIST_THREADS_CALLER, &made));
+    Options options = options_;
+    options.threads = DIST_THREADS_CALLER;
+    options.outer = this;
+    DIST_TRY(InnerPool::create(memory_, group_.policy(), host_, options, &made));
     inner_.store(made, std::memory_order_release);
   }
   *out = &made->pool();
@@ -280,36 +298,13 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   options.devices = nullptr;
   options.part_of = replica;
   options.team = &team;
+  options.outer = nullptr;
   options.first_core = options_.first_core + replica * options_.cores_apart;
   options.cores_apart = 1;
   WaitPolicy policy = group_.policy();
   policy.crowded = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);
   return InnerPool::create(memory_, policy, host_, options, out);
-}
-
-void ReplicaPool::cancel() noexcept {
-  group_.cancel();
-  subgroups_.cancel();
-  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
-    inner->pool().cancel();
-  for (DeviceTeam* const team : teams_) team->cancel();
-}
-
-void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
-  group_.condemn(why);
-  subgroups_.condemn(why);
-  for (DeviceTeam* const team : teams_) team->condemn(why);
-}
-
-// The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
-// for, rather than being lost to them.
-void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
-  for (DeviceTeam* const team : teams_) team->begin_run();
-  channel_.begin_run();
-  group_.begin_run(deadline_ns);
-  subgroups_.begin_run(deadline_ns);
-  if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
 bool ReplicaPool::idle_locked() const noexcept {
@@ -348,16 +343,6 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   return failed_precondition("dist_group_destroy(): a run is under way; let it end first");
 }
 
-void ReplicaPool::list_inside(char* text, std::size_t size) const noexcept {
-  std::size_t used = 0;
-  text[0] = '\0';
-  for (int i = 0; i < options_.num_replicas && used + 1 < size; ++i) {
-    if (seats_[i].finished.value.load(std::memory_order_acquire) == run_) continue;
-    const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
-    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
-  }
-}
-
 // False: the deadline (of the host's clock, 0: none) is over.
 bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
@@ -371,43 +356,6 @@ bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
     word.sleep(seen, host_.slice_ns(left), policy, done);
   }
   return true;
-}
-
-Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
-  char inside[256];
-  list_inside(inside, sizeof inside);
-  overdue_ = true;
-  ErrorRecord late;
-  late.code = DIST_DEADLINE_EXCEEDED;
-  std::snprintf(late.message, sizeof late.message,
-                "the run's deadline of %.3f s is over; still inside their functions: %ss %s",
-                static_cast<double>(timeout_ns) * 1e-9, member_word(options_.part_of), inside);
-  copy_text(late.hint, "the strategy refuses new runs until these have returned");
-  // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
-  // report. One that has only just come does not sleep yet.
-  const int64_t start = steady_now_ns();
-  int64_t passed = 0;
-  while (passed < kComingGraceNs || (passed < kReportGraceNs && graph_.anyone_blocked())) {
-    yield_this_thread();
-    passed = steady_now_ns() - start;
-  }
-  condemn(late);
-  return fail(late);
-}
-
-// The lowest replica whose failure was its own; else the report that all got; else whether the run was
-// cancelled.
-Status ReplicaPool::outcome() const noexcept {
-  const Seat* first = nullptr;
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    const Seat& seat = seats_[i];
-    if (seat.result == DIST_OK) continue;
-    if (seat.result != DIST_ABORTED) return fail(seat.error);
-    if (first == nullptr) first = &seat;
-  }
-  if (first != nullptr) return fail(first->error);
-  if (group_.cancelled()) return fail(DIST_CANCELLED, "dist_strategy_cancel() ended the run");
-  return kOk;
 }
 
 // Replica 0's function on its caller's thread. If that thread ends inside it, the run's lock opens and what
@@ -427,34 +375,35 @@ void ReplicaPool::perform_on_caller() {
   returning.returned_ = true;
 }
 
-Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
+// Until the runs that were asked for before have ended.
+Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept {
+  switch (lock_.lock(host_, deadline_ns, limits.cancel)) {
+    case RunLock::Wait::kLocked: break;
+    case RunLock::Wait::kCancelled: return cancelled_early(*limits.cancel);
+    case RunLock::Wait::kDeadline:
+      return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %.3f s",
+                  static_cast<double>(limits.timeout_ns) * 1e-9);
+  }
+  return kOk;
+}
+
+Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
         "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
-  const int64_t start = timeout_ns > 0 ? host_.now_ns() : 0;
-  if (!lock_.try_lock() && !lock_.lock(timeout_ns > 0 ? timeout_ns : -1)) {
-    return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %.3f s",
-                static_cast<double>(timeout_ns) * 1e-9);
-  }
+  if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
+  const int64_t deadline_ns = limits.timeout_ns > 0 ? deadline_after(host_.now_ns(), limits.timeout_ns) : 0;
+  if (!lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
   const RunLockHolder holder(lock_);
-  if (overdue_) {
-    if (!all_finished()) {
-      char inside[256];
-      list_inside(inside, sizeof inside);
-      return failed_precondition(
-          "an earlier run is past its deadline, and %ss %s are still inside their functions",
-          member_word(options_.part_of), inside);
-    }
-    overdue_ = false;
-  }
+  DIST_TRY(check_all_out());
   DIST_TRY(revive());
 
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns =
-      timeout_ns > 0 ? start + std::min(timeout_ns, kNever - std::max<int64_t>(start, 0)) : 0;
-  begin_groups(deadline_ns);
+  options_.outer == nullptr ? begin_groups(deadline_ns) : begin_groups_inside(deadline_ns);
+  CancelLink link(*this);
+  const CancelScope scope(limits.cancel, link);
+  if (scope.late()) return cancelled_early(*limits.cancel);
   body_ = body;
   if (body.about_to_start != nullptr) body.about_to_start(body.context);
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
@@ -464,7 +413,7 @@ Status ReplicaPool::run(const Body& body, int64_t timeout_ns) {
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline_ns)) return overdue(timeout_ns);
+    if (!await_finished(seat, deadline_ns)) return overdue(limits.timeout_ns);
   }
   return outcome();
 }

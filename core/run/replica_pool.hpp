@@ -10,8 +10,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory_resource>
+#include <mutex>
 #include <vector>
 
+#include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
@@ -38,6 +40,12 @@ struct Body {
   void (*about_to_start)(void* context) = nullptr;
 };
 
+// What ends a run before its functions have returned.
+struct RunLimits {
+  int64_t timeout_ns = 0;    // of waiting for earlier runs and of the run; 0: none
+  Cancel* cancel = nullptr;  // NULL: none
+};
+
 // What replica 0 leaves for its peers after a merge function.
 struct MergeSlot {
   uint32_t meeting = 0;  // that it belongs to; a slot of an earlier run matches none
@@ -62,6 +70,7 @@ class ReplicaPool {
     const DeviceMesh* devices = nullptr;  // what each replica is made of; NULL: of nothing but itself
     int part_of = -1;                     // the replica that all of these are logical devices of; -1: none
     DeviceTeam* team = nullptr;           // that these are
+    const ReplicaPool* outer = nullptr;   // in whose runs these are inside; NULL: none
     int first_core = 0;   // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
     int cores_apart = 1;  // from one replica to the next
   };
@@ -103,16 +112,18 @@ class ReplicaPool {
   Status beneath(int replica, DeviceTeam& team, InnerPool** out) const;
 
   // Any thread: ends the run that is under way, and those inside it.
-  void cancel() noexcept;
+  void cancel() noexcept { cancel(nullptr); }
+  // With a reason: only while a run lasts.
+  void cancel(const char* reason) noexcept;
   // The same with a report, of a failure elsewhere.
   void condemn(const ErrorRecord& why) noexcept;
 
   // False: a run is under way.
   bool idle() noexcept;
 
-  // Runs the body on every replica. timeout_ns 0: none. With one, it may return while replicas are still
-  // inside; runs are refused until these are out.
-  Status run(const Body& body, int64_t timeout_ns);
+  // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
+  // while replicas are still inside; runs are refused until these are out.
+  Status run(const Body& body, const RunLimits& limits);
 
   // Threads of the host.
   Status enter(int id, Replica** out) noexcept;
@@ -135,6 +146,7 @@ class ReplicaPool {
     ErrorRecord error;
   };
   class Turn;
+  class CancelLink;
 
   Seat& seat(int id) const noexcept { return seats_[id]; }
   Seat& seat(const Replica& replica) const noexcept { return seats_[replica.id()]; }
@@ -147,7 +159,11 @@ class ReplicaPool {
   Status drain(Seat& seat, Status returned) noexcept;
   Status start_thread_of(Seat& seat) noexcept;
   Status make_teams() noexcept;
+  void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(int64_t deadline_ns) noexcept;
+  void begin_groups_inside(int64_t deadline_ns) noexcept;
+  Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
+  Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
   int core_of(int id) const noexcept {
     return cpus_[(options_.first_core + id * options_.cores_apart) % num_cpus_];
@@ -174,6 +190,7 @@ class ReplicaPool {
   RunLock lock_;                            // a run; with host threads: its entering and leaving
   bool overdue_ = false;                    // the latest run was left before all were out
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
+  std::mutex beginning_;                    // of a run inside another one, against that one's cancel
   std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
   MergeSlot merge_slot_;
   int cpus_[DIST_MAX_REPLICAS];

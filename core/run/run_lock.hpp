@@ -1,43 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock with a deadline, for whole runs and for short sections.
+// A lock that is given in the order of asking, for whole runs and for short sections.
+//
+// Who finds it open takes it: one exchange of a word. Who does not joins a queue, and sleeps on a word of its
+// own. It never opens while somebody queues: who unlocks hands it to the first, so that nobody who comes
+// later can take it before. Who leaves the queue, for a deadline or a cancel, may find that it has been
+// chosen already: then the lock is its own, to pass on.
+//
+// Who unlocks touches nothing of the lock after it is open, or another's (a wake-up takes an address only),
+// and who leaves the queue nothing after the mutex, which whoever unlocks a lock that was queued for takes
+// too: so whoever finds it open may end what it lies in.
 #pragma once
 
-#include "core/comm/word.hpp"
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/cancel.hpp"
+#include "core/base/host.hpp"
 
 namespace dist {
 
-// Who unlocks touches nothing of the lock after it is open (a wake-up takes its address only), so that
-// whoever finds it open may end what it lies in.
 class RunLock {
  public:
+  // How a wait ended: the lock is the caller's; or it is not, and why.
+  enum class Wait { kLocked, kDeadline, kCancelled };
+
   bool try_lock() noexcept {
     uint32_t open = kOpen;
     return state_.compare_exchange_strong(open, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  // False: `timeout_ns` is over (< 0: no limit).
-  bool lock(int64_t timeout_ns) noexcept {
-    if (try_lock()) return true;
-    const int64_t start = steady_now_ns();
-    (void)spin_until(WaitPolicy{}, [&] { return state_.load(std::memory_order_relaxed) == kOpen; });
-    if (try_lock()) return true;
-    // Whoever has slept takes the lock as one that others wait for: it cannot know that none does.
-    while (state_.exchange(kAwaited, std::memory_order_acquire) != kOpen) {
-      const int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (steady_now_ns() - start);
-      if (timeout_ns >= 0 && left <= 0) return false;
-      park(state_, kAwaited, left);
-    }
-    return true;
-  }
+  // Waits until `deadline_ns` of the host's clock (0: for ever), or until `cancel` (NULL: nothing) is
+  // signalled.
+  Wait lock(const Host& host, int64_t deadline_ns, Cancel* cancel) noexcept;
+  void lock() noexcept;
   void unlock() noexcept {
-    if (state_.exchange(kOpen, std::memory_order_release) == kAwaited) unpark_all(state_);
+    uint32_t held = kHeld;
+    if (state_.compare_exchange_strong(held, kOpen, std::memory_order_release, std::memory_order_relaxed))
+      return;
+    hand_on();
   }
 
  private:
   static constexpr uint32_t kOpen = 0;
   static constexpr uint32_t kHeld = 1;
-  static constexpr uint32_t kAwaited = 2;
+  static constexpr uint32_t kQueued = 2;  // held, and others may wait: who unlocks looks at the queue
+
+  struct Waiter final : Cancel::Link {
+    enum : uint32_t { kWaiting, kChosen, kCancelled };
+    void cancelled(const char* reason) noexcept override;
+    std::atomic<uint32_t> word{kWaiting};
+    Waiter* next = nullptr;
+    Waiter* previous = nullptr;
+    bool queued = false;
+  };
+
+  bool join(Waiter& waiter) noexcept;
+  bool leave(Waiter& waiter) noexcept;
+  void take_out(Waiter& waiter) noexcept;
+  void hand_on() noexcept;
 
   std::atomic<uint32_t> state_{kOpen};
+  std::mutex mutex_;  // of the queue
+  Waiter* first_ = nullptr;
+  Waiter* last_ = nullptr;
 };
 
 // Holds a lock that was taken, to the end of the scope.

@@ -67,11 +67,11 @@ Status check_arguments(const Value* args, const Value* kwargs) noexcept {
 }
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
-                  Value* kwargs, int64_t timeout_ns, ValueRef* out) {
+                  Value* kwargs, const RunLimits& limits, ValueRef* out) {
   DIST_TRY(check_arguments(args, kwargs));
   const auto run = make_counted<ValuesRun>(memory, function, args, kwargs, pool.num_replicas());
   const Body body{.call = ValuesRun::call, .context = run.get(), .about_to_start = ValuesRun::about_to_start};
-  DIST_TRY(pool.run(body, timeout_ns));
+  DIST_TRY(pool.run(body, limits));
   std::pmr::vector<Value*> results(&memory);
   results.reserve(run->results().size());
   for (const ValueRef& result : run->results()) results.push_back(result.get());

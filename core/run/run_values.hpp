@@ -23,6 +23,6 @@ struct ValuesFunction {
 Status check_arguments(const Value* args, const Value* kwargs) noexcept;
 
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
-                  Value* kwargs, int64_t timeout_ns, ValueRef* out);
+                  Value* kwargs, const RunLimits& limits, ValueRef* out);
 
 }  // namespace dist

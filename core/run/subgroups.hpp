@@ -55,6 +55,10 @@ class Subgroups {
   }
   // Any thread, at any time.
   void cancel() noexcept;
+  // Any thread, while a run lasts.
+  void cancel(const char* reason) noexcept {
+    for (Subgroup* each : all_) each->group.cancel(reason);
+  }
   // Any thread, at any time; `visit` must not call the host.
   template <class Visit>
   void each(Visit&& visit) {

@@ -64,6 +64,8 @@ typedef struct dist_replica dist_replica;
 typedef struct dist_group dist_group;
 /** A collective that is under way, or planned. */
 typedef struct dist_work dist_work;
+/** Asks runs, collectives and works to end early, from any thread. */
+typedef struct dist_cancel dist_cancel;
 /** A tensor, or a list or dictionary of values, or one value for each replica. Immutable, counted. */
 typedef struct dist_value dist_value;
 /** A tensor that outlives runs, with one copy for each replica. */
@@ -607,6 +609,62 @@ DIST_API DIST_NODISCARD dist_status dist_shard_policy_from_name(const char *name
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
 
+/**
+ * An object by which any thread can ask what was begun with it to end early: dist_run_options.cancel,
+ * dist_collective_options.cancel, dist_devices_options.cancel. One may serve any number of calls, of any
+ * strategies, at the same time; what was begun without it, or with another one, goes on.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     *out_cancel is the caller's: dist_cancel_destroy(). `allocator` may be NULL: malloc() and free().
+ * Errors   INVALID_ARGUMENT    out_cancel is NULL; one of the allocator's functions is there without the other.
+ *          RESOURCE_EXHAUSTED  no memory.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cancel_create(const dist_allocator *allocator,
+                                                       dist_cancel **out_cancel);
+
+/**
+ * Asks, for good: what was begun with the object ends with CANCELLED, and so does, at once, what is begun with it
+ * later. A run that waits for earlier ones never begins. A run under way ends as by dist_strategy_cancel(). A
+ * collective, blocking, under way or planned, ends its group's meetings in that run, on every member.
+ *
+ * Each report has `reason`. A second signal changes nothing. Nothing is left over for later: a run that has
+ * ended, or a work that has, is not touched, nor any that comes after it.
+ *
+ * Context  Any thread, concurrent; also inside a replica, a merge function, an operator, and what it ends. Not
+ *          inside an allocator's functions.
+ * Blocks   Never for a function of the host's, nor for a peer.
+ * Owns     `reason` is copied, and cut at 255 bytes; NULL: none.
+ * Errors   INVALID_ARGUMENT     cancel is NULL.
+ *          FAILED_PRECONDITION  this is a forked child of the process that made it.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_cancel_signal(dist_cancel *cancel, const char *reason);
+
+/**
+ * Whether it has been signalled, and all that this ends has been told: 1 or 0; 0 for NULL.
+ *
+ * Context  Any, concurrent.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API int32_t dist_cancel_signalled(const dist_cancel *cancel);
+
+/**
+ * Gives up the handle; what was begun with it goes on, and cannot be asked to end any more. NULL is fine.
+ *
+ * Context  Any thread; not while another thread is in a call that gets this handle as its own argument or is about to
+ *          hand it to one: a call that has begun with it in its options holds on to it.
+ * Blocks   Never.
+ * Owns     Takes the handle.
+ * Errors   None.
+ * Since    0.1
+ */
+DIST_API void dist_cancel_destroy(dist_cancel *cancel);
+
 /* ==== 4. Running replicas =========================================================================== */
 
 /**
@@ -618,13 +676,14 @@ typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 typedef struct dist_run_options {
   uint32_t struct_size;
   int32_t reserved;   /* 0 */
-  int64_t timeout_ns; /* of the whole run; 0: none */
+  int64_t timeout_ns; /* of waiting for earlier runs and of the run; 0: none */
   /* TensorFlow's RunOptions, accepted without effect: here every size may differ from run to run. */
   int32_t enable_dynamic_batch_size; /* 0: the default, on; 1: on; -1: off */
   int32_t bucketizing_dynamic_shape; /* 0: off, 1: on */
+  dist_cancel *cancel;               /* ends this run, and no other; NULL: none */
 } dist_run_options;
 #define DIST_RUN_OPTIONS_INIT \
-  { sizeof(dist_run_options), 0, 0, 0, 0 }
+  { sizeof(dist_run_options), 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_run_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_size_bytes);
@@ -641,8 +700,9 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  * the caller's thread is replica 0, the others are threads made at the first such run. Groups are not theirs, and
  * dist_write_trace() and its like do not show it.
  *
- * Context  Strategy, concurrent: several callers are served one after another. Not inside a replica.
- * Blocks   Until every replica's function has returned, or options->timeout_ns is over. Then replicas in
+ * Context  Strategy, concurrent: several callers are served one after another, in the order of coming. Not inside a
+ *          replica.
+ * Blocks   Until earlier callers' runs have ended, and every replica's function has returned, or options->timeout_ns is over. Then replicas in
  *          collectives return at once, and the call returns (where the caller is replica 0: when its own function
  *          does); the strategy refuses runs until those still inside are out.
  * Owns     Nothing; fn and user_data are used until return, after a deadline until those still inside are out.
@@ -650,7 +710,9 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of its range.
  *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope or merge function; the
  *                               strategy has host threads; this is a forked child of the strategy's process.
- *          DEADLINE_EXCEEDED    options->timeout_ns is over; the message names the replicas still inside.
+ *          DEADLINE_EXCEEDED    options->timeout_ns is over: while earlier runs were under way, or the message names the
+ *                               replicas still inside.
+ *          CANCELLED            options->cancel, at once where the run has not begun; dist_strategy_cancel().
  *          any                  what the first failing replica returned.
  * Since    0.1
  */
@@ -854,9 +916,10 @@ typedef struct dist_collective_options {
   int64_t bytes_per_pack; /* about how much a pack of a planned list has; 0: the strategy's, else all */
   int32_t implementation; /* DIST_COMMUNICATION_...: taken, and of no consequence for the bits */
   int32_t reserved;       /* 0 */
+  dist_cancel *cancel;    /* ends the group's meetings in this run, for all members; NULL: none */
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_collective_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);
@@ -891,7 +954,7 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          DEADLINE_EXCEEDED  not all came in time; the report lists who did not.
  *          ABORTED            a replica failed or left; the report names it. Or all wait for each other in different
  *                             groups; the report has the cycle.
- *          CANCELLED          dist_strategy_cancel().
+ *          CANCELLED          a cancel object, of this member's options or a peer's, or of the run; dist_strategy_cancel().
  *          FAILED_PRECONDITION  the replica's run has ended.
  *          UNIMPLEMENTED      REPRODUCIBLE of PROD, USER, weighted integers, complex64, or of a scan.
  * Since    0.1
@@ -3996,9 +4059,10 @@ typedef struct dist_devices_options {
    * REPLICATE then. Their shape is not read. */
   const dist_partition *const *results;
   size_t num_results;
+  dist_cancel *cancel; /* ends this run on devices, and no other; NULL: none */
 } dist_devices_options;
 #define DIST_DEVICES_OPTIONS_INIT \
-  { sizeof(dist_devices_options), 0, 0, 0, 0 }
+  { sizeof(dist_devices_options), 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_devices_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t struct_size_bytes);
@@ -4035,7 +4099,7 @@ DIST_API void dist_devices_options_init(dist_devices_options *options, uint32_t 
  *          FAILED_PRECONDITION  not a DIST_STRATEGY_MESH; outside the replica's function; on a logical device; devices
  *                               are still inside after an earlier deadline.
  *          DEADLINE_EXCEEDED    options->timeout_ns is over.
- *          CANCELLED            dist_strategy_cancel().
+ *          CANCELLED            options->cancel; the cancel object of the run of replicas; dist_strategy_cancel().
  *          any                  what the first failing device returned.
  * Since    0.1
  */

@@ -18,6 +18,7 @@
 #ifndef DIST_DIST_HPP
 #define DIST_DIST_HPP
 
+#include "hpp/cancel.hpp"        //  3  cancel objects
 #include "hpp/checkpoint.hpp"    // 14  checkpoints
 #include "hpp/collectives.hpp"   //  6  groups, collectives, work
 #include "hpp/cross_device.hpp"  //  9  functions of the host's for it

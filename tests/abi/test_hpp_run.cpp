@@ -4,6 +4,7 @@
 // way.
 #include "hpp_support.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <thread>
 
@@ -52,6 +53,41 @@ void failing_runs() {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 60'000'000'000;
   REQUIRE_OWN_ERROR("row 7 is missing", strategy.run_values(throws, {}, {}, options));
+}
+
+void cancelled_runs() {
+  const dist::strategy strategy(R);
+  const dist::cancel stop;
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.cancel = stop.get();
+  std::atomic<int> calls{0};
+  strategy.run([&](replica) { ++calls; }, options);
+  assert_int_equal(calls.load(), R);
+  assert_false(stop.signalled());
+  REQUIRE_ERROR(DIST_CANCELLED, strategy.run(
+                                    [&](replica replica) {
+                                      if (replica.id() == 1) stop.signal("enough");
+                                      replica.barrier();
+                                    },
+                                    options));
+  assert_true(stop.signalled());
+  REQUIRE_ERROR(DIST_CANCELLED,
+                strategy.run_values([&](replica, const value &) { ++calls; }, {}, {}, options));
+  options.timeout_ns = 60'000'000'000;
+  REQUIRE_ERROR(DIST_CANCELLED, strategy.run([&](replica) { ++calls; }, options));
+  options.cancel = nullptr;
+  strategy.run([&](replica) { ++calls; }, options);
+  assert_int_equal(calls.load(), 2 * R);
+
+  // A collective's own: for all members, though one alone has it.
+  dist::cancel meeting{dist_allocator{}};
+  dist::cancel moved = std::move(meeting);
+  moved.signal(std::string("no more"));
+  REQUIRE_ERROR(DIST_CANCELLED, strategy.run([&](replica replica) {
+    dist::collective_options with;
+    if (replica.id() == 0) with.cancel = moved.get();
+    replica.barrier(with);
+  }));
 }
 
 void something_that_is_no_exception() {
@@ -185,9 +221,13 @@ void host_threads() {
 
 int main() {
   const CMUnitTest tests[] = {
-      HPP_TEST(arguments_and_results),          HPP_TEST(failing_runs),
-      HPP_TEST(something_that_is_no_exception), HPP_TEST(a_run_past_its_deadline),
-      HPP_TEST(cancelled_from_outside),         HPP_TEST(host_threads),
+      HPP_TEST(arguments_and_results),
+      HPP_TEST(failing_runs),
+      HPP_TEST(cancelled_runs),
+      HPP_TEST(something_that_is_no_exception),
+      HPP_TEST(a_run_past_its_deadline),
+      HPP_TEST(cancelled_from_outside),
+      HPP_TEST(host_threads),
   };
   return cmocka_run_group_tests_name("dist.hpp: runs", tests, nullptr, nullptr);
 }

@@ -59,6 +59,7 @@ struct collective_options {
   const int64_t *splits = nullptr;  // all_to_all: a size for each member
   int64_t bytes_per_pack = 0;       // of a planned list
   int32_t implementation = DIST_COMMUNICATION_AUTO;
+  dist_cancel *cancel = nullptr;  // cancel::get(): ends the group's meetings in this run
 
   dist_collective_options get() const noexcept {
     dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
@@ -72,6 +73,7 @@ struct collective_options {
     given.splits = splits;
     given.bytes_per_pack = bytes_per_pack;
     given.implementation = implementation;
+    given.cancel = cancel;
     return given;
   }
 };

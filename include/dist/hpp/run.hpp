@@ -88,6 +88,18 @@ value run_body(Body &&body, int32_t members, int64_t timeout_ns, Start &&start, 
 
 template <class Body>
 void strategy_ref::run(Body &&body) const {
+  const dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  run(std::forward<Body>(body), options);
+}
+
+template <class Body>
+void strategy_ref::run(Body &&body, const dist_run_options &options) const {
+  if (options.timeout_ns != 0) {
+    (void)run_values([own = std::decay_t<Body>(std::forward<Body>(body))](
+                         replica replica, const value &) mutable { own(replica); },
+                     value(), value(), options);
+    return;
+  }
   using call = detail::callback<std::remove_reference_t<Body>>;
   call all(body);
   const dist_status status = dist_run(
@@ -96,7 +108,7 @@ void strategy_ref::run(Body &&body) const {
         auto &self = call::of(user_data);
         return detail::shielded(self.thrown, dist_replica_id(handle), [&] { (*self.fn)(replica(handle)); });
       },
-      &all, nullptr);
+      &all, &options);
   if (status == DIST_OK) return;
   const error report(status);
   all.thrown.raise_of(report.replica(), report);

@@ -61,6 +61,9 @@ class strategy_ref {
   // body(replica), once on every replica, at the same time. Throws what the failing replica threw, or error.
   template <class Body>
   void run(Body &&body) const;
+  // With a deadline (options.timeout_ns) the body is copied, and may be in use after the call.
+  template <class Body>
+  void run(Body &&body, const dist_run_options &options) const;
   // The same with arguments and results: body(replica, args) or body(replica, args, kwargs) gives a value or nothing.
   // With a deadline (options.timeout_ns) the body is copied, and may be in use after the call.
   template <class Body>

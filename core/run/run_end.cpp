@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: what ends a run before its functions have returned, and what it came to.
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/os/thread.hpp"
+#include "core/run/device_team.hpp"
+#include "core/run/inner_pool.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+namespace {
+
+// How long a run that is past its deadline gives replicas to report it themselves.
+constexpr int64_t kReportGraceNs = 50'000'000;
+constexpr int64_t kComingGraceNs = 2'000'000;
+
+}  // namespace
+
+void ReplicaPool::cancel(const char* reason) noexcept {
+  if (reason == nullptr) {
+    group_.cancel();
+    subgroups_.cancel();
+  } else {
+    group_.cancel(reason);
+    subgroups_.cancel(reason);
+  }
+  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
+    inner->pool().cancel_from_outside(reason);
+  for (DeviceTeam* const team : teams_) team->cancel(reason);
+}
+
+// Of a pool inside another one's run, whose own runs begin and end meanwhile.
+void ReplicaPool::cancel_from_outside(const char* reason) noexcept {
+  const std::lock_guard lock(beginning_);
+  cancel(reason);
+}
+
+void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
+  group_.condemn(why);
+  subgroups_.condemn(why);
+  for (DeviceTeam* const team : teams_) team->condemn(why);
+}
+
+// A run inside another one. What ended that one before ends this; what ends it later comes after the mutex.
+void ReplicaPool::begin_groups_inside(int64_t deadline_ns) noexcept {
+  {
+    const std::lock_guard lock(beginning_);
+    begin_groups(deadline_ns);
+  }
+  const Group& outer = options_.outer->group_;
+  if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
+}
+
+// The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
+// for, rather than being lost to them.
+void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
+  for (DeviceTeam* const team : teams_) team->begin_run();
+  channel_.begin_run();
+  group_.begin_run(deadline_ns);
+  subgroups_.begin_run(deadline_ns);
+  if (options_.team != nullptr) options_.team->groups_have_begun();
+}
+
+void ReplicaPool::list_inside(char* text, std::size_t size) const noexcept {
+  std::size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; i < options_.num_replicas && used + 1 < size; ++i) {
+    if (seats_[i].finished.value.load(std::memory_order_acquire) == run_) continue;
+    const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
+    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
+  }
+}
+
+// With the lock: nobody is inside any more whom a run has left at its deadline.
+Status ReplicaPool::check_all_out() noexcept {
+  if (!overdue_) return kOk;
+  if (!all_finished()) {
+    char inside[256];
+    list_inside(inside, sizeof inside);
+    return failed_precondition(
+        "an earlier run is past its deadline, and %ss %s are still inside their functions",
+        member_word(options_.part_of), inside);
+  }
+  overdue_ = false;
+  return kOk;
+}
+
+Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
+  char inside[256];
+  list_inside(inside, sizeof inside);
+  overdue_ = true;
+  ErrorRecord late;
+  late.code = DIST_DEADLINE_EXCEEDED;
+  std::snprintf(late.message, sizeof late.message,
+                "the run's deadline of %.3f s is over; still inside their functions: %ss %s",
+                static_cast<double>(timeout_ns) * 1e-9, member_word(options_.part_of), inside);
+  copy_text(late.hint, "the strategy refuses new runs until these have returned");
+  // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
+  // report. One that has only just come does not sleep yet.
+  const int64_t start = steady_now_ns();
+  int64_t passed = 0;
+  while (passed < kComingGraceNs || (passed < kReportGraceNs && graph_.anyone_blocked())) {
+    yield_this_thread();
+    passed = steady_now_ns() - start;
+  }
+  condemn(late);
+  return fail(late);
+}
+
+// The lowest replica whose failure was its own; else the report that all got; else whether the run was
+// cancelled.
+Status ReplicaPool::outcome() const noexcept {
+  const Seat* first = nullptr;
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    const Seat& seat = seats_[i];
+    if (seat.result == DIST_OK) continue;
+    if (seat.result != DIST_ABORTED) return fail(seat.error);
+    if (first == nullptr) first = &seat;
+  }
+  if (first != nullptr) return fail(first->error);
+  if (!group_.cancelled()) return kOk;
+  const char* const reason = group_.cancel_reason();
+  return fail(DIST_CANCELLED, "the run was cancelled: %s",
+              reason != nullptr ? reason : "dist_strategy_cancel()");
+}
+
+}  // namespace dist
