@@ -8,13 +8,6 @@
 #include <system_error>
 
 namespace dist::capi {
-namespace {
-
-// No version will have longer options; what claims to be longer was never initialized.
-constexpr uint32_t kMostOptionBytes = 4096;
-
-}  // namespace
-
 Status status_of_exception() noexcept {
   try {
     throw;

@@ -111,9 +111,13 @@ inline Status require_zero(int32_t reserved, const char* field) noexcept {
   return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
 }
 
+// No version will have longer options, or rows; what claims to be longer was never initialized.
+inline constexpr std::size_t kMostOptionBytes = 4096;
+
 template <class Options>
 void init_options(Options* options, uint32_t struct_size_bytes) noexcept {
-  if (options == nullptr || struct_size_bytes < sizeof(uint32_t)) return;
+  if (options == nullptr || struct_size_bytes < sizeof(uint32_t) || struct_size_bytes > kMostOptionBytes)
+    return;
   std::memset(static_cast<void*>(options), 0, struct_size_bytes);
   options->struct_size = struct_size_bytes;
 }

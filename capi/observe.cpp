@@ -83,7 +83,7 @@ dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t
       DIST_TRY(require(out, "dist_stragglers", "out"));
       DIST_TRY(check_list(out, capacity, most_of<char>() / std::max<size_t>(row_bytes, 1), "dist_stragglers",
                           "out", "capacity"));
-      if (row_bytes < sizeof(int64_t)) {
+      if (row_bytes < sizeof(int64_t) || row_bytes > kMostOptionBytes) {
         return invalid_argument("dist_stragglers(): row_bytes is %zu; it is sizeof(dist_straggler)",
                                 row_bytes);
       }

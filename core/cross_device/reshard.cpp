@@ -67,7 +67,8 @@ void collect(const Caller& caller, const Partition& from, const Partition& to, c
 }
 
 // A member's tensor is what its partition says; NULL only where that is nothing.
-Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what) noexcept {
+Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what,
+                   Status (*check)(const dist_tensor&, const char*, TensorSize*)) noexcept {
   const Box box(partition, me);
   if (tensor == nullptr) {
     if (box.elements == 0) return kOk;
@@ -75,7 +76,7 @@ Status check_shard(const Partition& partition, int me, const dist_tensor* tensor
                             static_cast<long long>(box.elements));
   }
   TensorSize size;
-  DIST_TRY(check_tensor(*tensor, what, &size));
+  DIST_TRY(check(*tensor, what, &size));
   const bool nothing = box.elements == 0 && size.elements == 0;
   const bool alike = tensor->ndim == static_cast<int32_t>(partition.shape.size()) &&
                      (nothing || std::equal(box.size, box.size + tensor->ndim, tensor->shape));
@@ -148,8 +149,8 @@ Status check_and_meet(const Caller& caller, const Partition& from, const Partiti
     return invalid_argument("the partitions are for %d logical devices; %d members meet",
                             from.num_logical_devices, caller.group.size());
   }
-  DIST_TRY(check_shard(from, caller.me, in, "in"));
-  DIST_TRY(check_shard(to, caller.me, out, "out"));
+  DIST_TRY(check_shard(from, caller.me, in, "in", check_tensor));
+  DIST_TRY(check_shard(to, caller.me, out, "out", check_output));
   const std::size_t bytes = out == nullptr ? 0 : elements_of(*out) * dtype_size(out->dtype);
   return meet_on_tiles(
       caller, {in, out, bytes},

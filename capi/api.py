@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The one parser of the public C headers: what they declare, as JSON.
+
+    api.py [--output FILE] HEADER...       types.h before dist.h
+
+    import api; declared = api.parse([path, ...])
+
+What comes out, everything in the headers' order:
+
+    functions  name, returns, nodiscard, parameters, section, comment, file, line
+    structs    name, fields, comment, file, line
+    callbacks  name, returns, parameters, comment, ...: typedefs of pointers to functions
+    handles    name, comment, ...: structs that only the library knows
+    aliases    name, type, comment, ...: typedefs of numbers
+    enums      constants (name, value, comment), comment, ...
+    macros     name, parameters (None: none are taken), text: without include guards and attributes
+
+A parameter, field or result has its type in four parts: `type` (the name, without const), `const` (of what is
+pointed to), `pointers` (how many stars), and `text`, all of it as C has it. A field may also have `size` (of an
+array) or `function` (returns, parameters: a pointer to a function). A comment has `text`, and in a doc block
+(`/** */`) `fields`: Context, Blocks, Owns, Errors, Since and the like, each with its text.
+
+The parser knows the C that the headers are written in and no more: what it does not understand is an error, with
+file and line, never left out.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+TOKEN = re.compile(
+    r"(?P<comment>/\*.*?\*/)|(?P<directive>^[ \t]*#(?:\\\n|[^\n])*?(?=/\*|\n|\Z))|(?P<space>\s+|\\\n)"
+    r'|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d\w*)|(?P<mark>[{}()\[\];,*=]|"[^"\n]*")',
+    re.DOTALL | re.MULTILINE,
+)
+DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
+SECTION = re.compile(r"/\* (?:====|----) (?:(\d+)\. )?(.*?) =*-* ?\*/\Z", re.DOTALL)
+FIELD = re.compile(r"(\w+) {1,}(\S.*)")
+ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
+
+
+class Error(Exception):
+    """What the parser does not understand, and where it stands."""
+
+
+class Token:
+    def __init__(self, kind, text, line):
+        self.kind, self.text, self.line = kind, text, line
+
+
+def tokens_of(name, text):
+    """The header without what only a C++ compiler sees."""
+    at, line, skipping, found = 0, 1, 0, []
+    while at < len(text):
+        match = TOKEN.match(text, at)
+        if match is None:
+            raise Error(f"{name}:{line}: not understood: {text[at:at + 40]!r}")
+        kind, word = match.lastgroup, match[0]
+        if kind == "directive" and word.split()[0] in ("#ifdef", "#if", "#ifndef"):
+            skipping = skipping + 1 if skipping or "__cplusplus" in word else 0
+        elif kind == "directive" and word.split()[0] == "#endif":
+            skipping = max(0, skipping - 1)
+        elif kind != "space" and not skipping:
+            found.append(Token(kind, word, line))
+        line += word.count("\n")
+        at = match.end()
+    return found
+
+
+def comment_of(token):
+    """A comment's text without its frame, and a doc block's fields."""
+    if token is None:
+        return None
+    block = token.text.startswith("/**")
+    lines = [line.strip() for line in token.text[3 if block else 2 : -2].split("\n")]
+    lines = [re.sub(r"^\* ?", "", line) if i else line for i, line in enumerate(lines)]
+    comment = {"text": "\n".join(lines).strip()}
+    if block:
+        comment["fields"] = doc_fields(lines)
+    return comment
+
+
+def doc_fields(lines):
+    """A field begins with a capital at the line's start and goes on in the lines that are further in."""
+    fields, name = {}, None
+    for line in lines:
+        match = FIELD.fullmatch(line) if line[:1].isupper() else None
+        if match and match[1] in ("Context", "Blocks", "Owns", "Errors", "Since", "Shape", "Order"):
+            name = match[1]
+            fields[name] = match[2]
+        elif name and line.startswith("  "):
+            fields[name] += "\n" + line.strip()
+        else:
+            name = None
+    return fields
+
+
+class Parser:
+    def __init__(self, name, text, found):
+        self.name, self.tokens, self.at, self.found = name, tokens_of(name, text), 0, found
+        self.section = None
+
+    # ---- Tokens ----
+
+    def fail(self, what):
+        token = self.tokens[min(self.at, len(self.tokens) - 1)]
+        raise Error(f"{self.name}:{token.line}: {what}, found {token.text[:60]!r}")
+
+    def peek(self, ahead=0):
+        """The next token that is no comment, or None."""
+        at = self.at
+        while at < len(self.tokens):
+            if self.tokens[at].kind != "comment":
+                if ahead == 0:
+                    return self.tokens[at]
+                ahead -= 1
+            at += 1
+        return None
+
+    def next(self):
+        while self.at < len(self.tokens) and self.tokens[self.at].kind == "comment":
+            self.at += 1
+        if self.at == len(self.tokens):
+            raise Error(f"{self.name}: ends in the middle of a declaration")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def take(self, text):
+        if self.peek() is None or self.peek().text != text:
+            self.fail(f"{text!r} is wanted")
+        return self.next()
+
+    def has(self, text):
+        token = self.peek()
+        if token is None or token.text != text:
+            return False
+        self.next()
+        return True
+
+    def word(self):
+        if self.peek() is None or self.peek().kind != "word":
+            self.fail("a name is wanted")
+        return self.next().text
+
+    def trailing(self, line):
+        """The comment behind what ended on `line`."""
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if token.kind == "comment" and token.line == line:
+                self.at += 1
+                return token
+        return None
+
+    def leading(self):
+        """The comment before the next token, if one stands there. A section's head is no comment of it."""
+        last = None
+        while self.at < len(self.tokens) and self.tokens[self.at].kind == "comment":
+            last = self.tokens[self.at]
+            self.at += 1
+            if section := SECTION.fullmatch(last.text):
+                self.section, last = int(section[1]) if section[1] else self.section, None
+        return last
+
+    # ---- Types ----
+
+    def type(self):
+        """`const char *const *`, up to the declared name."""
+        words, const = [], False
+        while True:
+            word = self.peek()
+            if word is None or word.kind != "word":
+                self.fail("a type is wanted")
+            if word.text in ("const", "struct", "unsigned", "signed"):
+                const = const or word.text == "const"
+                words.append(self.next().text)
+                continue
+            words.append(self.next().text)
+            break
+        base, stars = words[-1], ""
+        while self.peek() is not None and self.peek().text in ("*", "const"):
+            stars += "*" if self.next().text == "*" else "const "
+        text = " ".join(words) + (" " + stars.strip() if stars else "")
+        return {"type": base, "const": const, "pointers": stars.count("*"), "text": text}
+
+    def parameters(self):
+        self.take("(")
+        if self.peek().text == "void" and self.peek(1).text == ")":
+            self.next()
+            self.next()
+            return []
+        listed = []
+        while True:
+            one = self.type()
+            listed.append({"name": self.word(), **one})
+            if self.has(")"):
+                return listed
+            self.take(",")
+
+    def function_pointer(self, returns):
+        """`(*name)(parameters)` behind the result's type."""
+        self.take("(")
+        self.take("*")
+        name = self.word()
+        self.take(")")
+        return name, {"returns": returns, "parameters": self.parameters()}
+
+    # ---- Declarations ----
+
+    def place(self, line):
+        return {"file": self.name, "line": line}
+
+    def parse(self):
+        while True:
+            comment = self.leading()
+            token = self.peek()
+            if token is None:
+                return
+            if token.kind == "directive":
+                self.directive(self.next())
+            elif token.text in ATTRIBUTES:
+                self.function(comment)
+            elif token.text == "typedef":
+                self.typedef(comment)
+            elif token.text == "enum":
+                self.enum(comment)
+            elif token.text == "struct":
+                self.next()
+                self.handle(self.word(), comment, token.line)
+            else:
+                self.fail("a declaration is wanted")
+
+    def directive(self, token):
+        match = DEFINE.fullmatch(token.text)
+        if match is None or match[1] in ATTRIBUTES or match[1].endswith("_H"):
+            return
+        text = " ".join(match[3].replace("\\\n", " ").split())
+        parameters = None if match[2] is None else [one.strip() for one in match[2][1:-1].split(",")]
+        self.found["macros"].append(
+            {"name": match[1], "parameters": parameters, "text": text, **self.place(token.line)}
+        )
+
+    def function(self, comment):
+        line, attributes = self.peek().line, set()
+        while self.peek().text in ATTRIBUTES:
+            attributes.add(self.next().text)
+        returns = self.type()
+        name = self.word()
+        parameters = self.parameters()
+        self.take(";")
+        self.found["functions"].append(
+            {
+                "name": name,
+                "returns": returns,
+                "nodiscard": "DIST_NODISCARD" in attributes,
+                "parameters": parameters,
+                "section": self.section,
+                "comment": comment_of(comment),
+                **self.place(line),
+            }
+        )
+
+    def typedef(self, comment):
+        line = self.take("typedef").line
+        if self.peek().text == "struct" and self.peek(2).text in ("{", self.peek(1).text):
+            self.next()
+            name = self.word()
+            if self.has("{"):
+                fields = self.fields()
+                self.take(name)
+                self.take(";")
+                self.found["structs"].append(
+                    {"name": name, "fields": fields, "comment": comment_of(comment), **self.place(line)}
+                )
+                return
+            self.take(name)
+            self.handle(name, comment, line)
+            return
+        kind = self.type()
+        if self.peek().text == "(":
+            name, function = self.function_pointer(kind)
+            self.take(";")
+            self.found["callbacks"].append(
+                {"name": name, **function, "comment": comment_of(comment), **self.place(line)}
+            )
+            return
+        name = self.word()
+        self.take(";")
+        self.found["aliases"].append(
+            {"name": name, "type": kind["text"], "comment": comment_of(comment), **self.place(line)}
+        )
+
+    def handle(self, name, comment, line):
+        self.take(";")
+        self.found["handles"].append({"name": name, "comment": comment_of(comment), **self.place(line)})
+
+    def fields(self):
+        listed = []
+        while True:
+            comment = self.leading()
+            if self.has("}"):
+                return listed
+            kind, field = self.type(), {}
+            if self.peek().text == "(":
+                name, function = self.function_pointer(kind)
+                field = {"name": name, **kind, "function": function}
+            else:
+                field = {"name": self.word(), **kind}
+                if self.has("["):
+                    field["size"] = self.next().text
+                    self.take("]")
+            line = self.take(";").line
+            field["comment"] = comment_of(self.trailing(line) or comment)
+            listed.append(field)
+
+    def enum(self, comment):
+        line = self.take("enum").line
+        self.take("{")
+        constants, value = [], 0
+        while not self.has("}"):
+            before = self.leading()
+            name = self.word()
+            if self.has("="):
+                token = self.next()
+                if token.kind != "number":
+                    self.fail("a number is wanted")
+                value = int(token.text, 0)
+            end = self.tokens[self.at - 1].line
+            self.has(",")
+            constants.append(
+                {"name": name, "value": value, "comment": comment_of(self.trailing(end) or before)}
+            )
+            value += 1
+        self.take(";")
+        self.found["enums"].append(
+            {"constants": constants, "comment": comment_of(comment), **self.place(line)}
+        )
+
+
+def parse(paths):
+    """What the headers declare."""
+    kinds = ("functions", "structs", "callbacks", "handles", "aliases", "enums", "macros")
+    found = {kind: [] for kind in kinds}
+    for path in map(pathlib.Path, paths):
+        Parser(path.name, path.read_text(encoding="utf-8"), found).parse()
+    # `struct dist_x;` and a typedef of it are one handle.
+    found["handles"] = list({one["name"]: one for one in found["handles"]}.values())
+    return found
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("headers", nargs="+")
+    arguments.add_argument("--output")
+    given = arguments.parse_args()
+    try:
+        text = json.dumps(parse(given.headers), indent=1, ensure_ascii=False) + "\n"
+    except Error as error:
+        sys.exit(str(error))
+    if given.output:
+        pathlib.Path(given.output).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the calls of test_hostile.c: every function of the headers, with one argument at a time made hostile.
+
+    hostile.py API_PY OUTPUT TYPES_H DIST_H
+
+A function is called with what is valid (VALID, which the fixture of hostile_support.h makes), then with each number
+replaced by those that nobody means, each pointer by NULL, and each field of its options and tensors likewise. A
+reserved field that is not 0 must be refused by its name. Counts are only such that no memory holds their array: a
+function that refuses them has read nothing. A parameter for which no valid argument is known, or a reserved field that
+no function takes, is an error here, so that nothing new can be left out.
+"""
+import importlib.util
+import pathlib
+import re
+import sys
+
+INT32 = ["INT32_MIN", "INT32_MAX", "-1"]
+INT64 = ["INT64_MIN", "INT64_MAX", "-1", "((int64_t)1 << 62) + 1"]
+ABSURD = ["SIZE_MAX", "SIZE_MAX / 2 + 1", "((size_t)1 << 62) + 1"]
+HOSTILE = {
+    "int32_t": INT32, "dist_dtype": INT32, "dist_reduce_op": INT32, "dist_status": INT32, "int64_t": INT64,
+    "size_t": ABSURD, "uint32_t": ["0", "3", "UINT32_MAX"], "double": ["NAN", "INFINITY", "-INFINITY"],
+}
+
+# Valid arguments: by function and parameter, by parameter, by type.
+VALID_HERE = {
+    ("dist_batch_sizes_for_worker", "out_sizes"): "f->numbers",
+    ("dist_cross_device_batch_reduce", "destinations"): "&f->destination",
+    ("dist_dataset_reduce", "initial"): "f->value",
+    ("dist_colocate_enter", "strategy"): "scoped(f)",
+    ("dist_colocate_exit", "strategy"): "colocated(f)",
+    ("dist_device_axis", "name"): '"x"',
+    ("dist_device_axis_group", "name"): '"x"',
+    ("dist_fail", "status"): "DIST_NOT_FOUND",
+    ("dist_has_feature", "name"): '"pinning"',
+    ("dist_canonical_device", "name"): '"CPU:0"',
+    ("dist_communication_from_name", "name"): '"RING"',
+    ("dist_synchronization_from_name", "name"): '"ON_READ"',
+    ("dist_aggregation_from_name", "name"): '"SUM"',
+    ("dist_input_mode_from_name", "name"): '"PER_WORKER"',
+    ("dist_shard_policy_from_name", "name"): '"DATA"',
+    ("dist_reduce_op_from_name", "name"): '"SUM"',
+    ("dist_group_destroy", "group"): "own_group(f)",
+    ("dist_metric_create", "kind"): "DIST_METRIC_SUM",
+    ("dist_replica_enter", "strategy"): "f->host",
+    ("dist_replica_leave", "replica"): "entered(f)",
+    ("dist_scope_exit", "strategy"): "scoped(f)",
+    ("dist_strategy_destroy", "strategy"): "f->host",
+    ("dist_replica_assign", "value"): "&f->tensors[0]",
+    ("dist_topology_cpu_at", "topology"): "f->host_topology",
+    ("dist_topology_from_serialized", "bytes"): "f->bytes",
+    ("dist_topology_from_serialized", "size_bytes"): "f->num_bytes",
+    ("dist_value_create_composite", "kind"): "DIST_VALUE_RAGGED",
+    ("dist_value_create_composite", "n"): "2",
+    ("dist_value_key", "value"): "f->dict",
+    ("dist_value_get", "value"): "f->dict",
+    ("dist_value_partition", "value"): "sharded(f)",
+    ("dist_value_shard", "value"): "sharded(f)",
+    ("dist_variable_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_replica_scatter", "how"): "DIST_SCATTER_ADD",
+    ("dist_write_metrics", "name"): '"name"',
+    ("dist_average_loss", "sample_weight"): "&f->tensors[0]",
+    ("dist_average_loss", "out"): "&f->scalar",
+    ("dist_scale_regularization_loss", "loss"): "&f->scalar",
+    ("dist_scale_regularization_loss", "out"): "&f->scalar_out",
+    ("dist_metric_update", "labels"): "NULL",
+    ("dist_reduce_apply", "gradients"): "&f->tensors[0]",
+    ("dist_reduce_apply", "parameters"): "&f->tensors[1]",
+}
+VALID_BY_NAME = {
+    "n": "1", "num_axes": "1", "rank": "4", "capacity": "1", "row_bytes": "sizeof(dist_straggler)", "size_bytes": "256",
+    "index": "0", "tensor:size_t": "0", "how": "DIST_ASSIGN", "op": "DIST_REDUCE_SUM", "kind": "0", "root": "0",
+    "num_replicas": "1", "num_logical_devices": "1", "num_tasks": "1", "num_devices_per_task": "1", "num_workers": "1",
+    "num_replicas_per_worker": "1", "worker": "0", "global_batch_size": "4", "begin": "0", "end": "4", "grain": "1",
+    "source": "0", "destination:int32_t": "0", "timeout_ns": "0", "axis": "0", "status": "DIST_OK",
+    "aggregation": "DIST_AGGREGATION_SUM", "dtype": "DIST_F32", "copy:int32_t": "0", "replica_id": "0",
+    "replica:int32_t": "0", "logical_device": "0", "device_order": "DIST_DEVICE_ORDER_MESH", "task": "0", "limit": "0",
+    "implementation": "0", "synchronization": "0", "mode": "0", "policy": "0",
+    "job": '"job"', "key": '"key"', "message": '"words"', "name": '"variable"', "text": '"text"', "path": "f->path",
+    "object": "f", "user_data": "f", "release": "no_release", "managed": "imported()",
+    "keys": "f->texts", "names": "f->texts", "items": "f->items", "parts": "f->parts", "values:dist_value *const *": "f->items",
+    "variables": "f->variables", "works": "&f->work", "args": "f->list", "kwargs": "f->dict", "slices": "f->slices",
+    "labels": "&f->tensors[0]", "axes": "f->zero_axes", "computation_shape": "f->ones", "computation_stride": "f->ones",
+    "coordinates": "f->zeros", "core_assignment": "f->zeros", "device_coordinates": "f->zeros", "mesh_shape": "f->ones",
+    "replica_ids": "f->zeros", "partition_dimensions": "f->numbers", "variable:const dist_value *": "f->variable_value",
+    "destinations": "&f->destination", "destination:const dist_destination *": "&f->destination",
+}
+VALID_BY_TYPE = {
+    "dist_strategy *": "f->strategy", "const dist_strategy *": "f->strategy", "dist_replica *": "f->replica",
+    "const dist_replica *": "f->replica", "dist_group *": "f->group", "const dist_group *": "f->group",
+    "dist_work *": "f->work", "dist_value *": "f->value", "const dist_value *": "f->value",
+    "dist_variable *": "f->variable", "const dist_variable *": "f->variable", "dist_dataset *": "f->dataset",
+    "dist_iterator *": "f->iterator", "dist_cross_device *": "f->cross_device",
+    "const dist_cross_device *": "f->cross_device", "dist_metric *": "f->metric", "const dist_metric *": "f->metric",
+    "const dist_checkpoint *": "f->checkpoint", "dist_checkpoint *": "f->checkpoint", "dist_topology *": "f->topology",
+    "const dist_topology *": "f->topology", "dist_device_assignment *": "f->assignment",
+    "const dist_device_assignment *": "f->assignment",
+    "dist_replica_fn": "replica_fn", "dist_values_fn": "values_fn", "dist_range_fn": "range_fn",
+    "dist_merge_fn": "merge_fn", "dist_value_fn": "value_fn", "dist_update_fn": "update_fn",
+    "dist_update_values_fn": "update_values_fn", "dist_source_fn": "source_fn", "dist_file_source_fn": "file_source_fn",
+    "dist_dataset_fn": "dataset_fn", "dist_dataset_reduce_fn": "dataset_reduce_fn", "dist_text_fn": "text_fn",
+    "dist_straggler *": "f->stragglers",
+}
+# Structs that come in by pointer: their INIT macro, then what fill_NAME() sets.
+FILLED = {"dist_apply_options", "dist_partition", "dist_halo", "dist_input_context", "dist_position"}
+# Fields that count: what else to set, so that there is an array to be read.
+COUNTS = {
+    ("dist_dataset_options", "num_batch_sizes"): "batch_sizes = f->numbers",
+    ("dist_checkpoint_options", "num_metadata"): "metadata_keys = {v}.metadata_texts = f->texts",
+    ("dist_devices_options", "num_results"): "results = f->partitions",
+    ("dist_strategy_options", "num_devices"): "devices = f->device_names",
+    ("dist_strategy_options", "num_axes"): "axes = f->axes",
+}
+# A pointer that may be NULL, or handle for which NULL is a value: both outcomes are right.
+NULL_IS_FINE = {
+    "user_data", "options", "release", "kwargs", "args", "job", "labels", "weights", "sample_weight", "destination",
+    "destinations", "over", "out_result", "computation_stride", "computation_shape", "device_coordinates",
+}
+NULL_IS_FINE_HERE = {
+    ("dist_fail", "message"), ("dist_set_strategy", "strategy"), ("dist_write_metrics", "name"),
+    ("dist_metric_create", "name"), ("dist_device_axis", "out_size"), ("dist_value_shard", "out_begin"),
+    ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
+    ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
+    ("dist_variable_check_drift", "out_drift"),
+}
+# Not called so: what is asked for would be done, and has no end.
+ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
+# A number of bytes, of which no memory holds half of the address space and more.
+BYTES = {("dist_topology_from_serialized", "size_bytes")}
+# Structs that the library writes.
+WRITTEN = {"dist_error_info", "dist_strategy_properties", "dist_straggler"}
+RESERVED = set()  # (struct, field): those that no call has set yet
+OUT_STRUCTS_BY_SIZE = {"dist_error_info", "dist_strategy_properties", "dist_drift", "dist_position", "dist_partition",
+                       "dist_communication_options"}
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("api", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Call:
+    """One function: its valid arguments, and what to change in turn."""
+
+    def __init__(self, function, structs, macros):
+        self.function, self.structs, self.macros = function, structs, macros
+        self.name = function["name"]
+        self.declared, self.variants, self.arguments = [], [("valid arguments", "", False)], []
+        for parameter in function["parameters"]:
+            self.add(parameter)
+
+    def place(self):
+        types = {(one["type"], one["name"]) for one in self.function["parameters"] if not one["name"].startswith("out_")}
+        if self.name in ("dist_replica_leave",):
+            return "OUTSIDE"
+        if ("dist_replica", "device") in types:
+            return "IN_DEVICE"
+        return "IN_REPLICA" if {kind for kind, _ in types} & {"dist_replica", "dist_work"} else "OUTSIDE"
+
+    def fails_on_null(self, name):
+        fallible = self.function["returns"]["text"] == "dist_status"
+        return fallible and name not in NULL_IS_FINE and (self.name, name) not in NULL_IS_FINE_HERE
+
+    def add(self, parameter):
+        name, text = parameter["name"], parameter["text"]
+        value = self.valid(parameter)
+        self.declared.append(f"{text} {name} = {value};".replace("* ", "*"))
+        self.arguments.append(name)
+        if parameter["pointers"] or text.endswith("_fn"):
+            self.variants.append((f"{name} = NULL", f"{name} = NULL;", self.fails_on_null(name)))
+        for number in HOSTILE.get(text, []):
+            if (self.name, name, number) in ENDLESS or ((self.name, name) in BYTES and "<<" in number):
+                continue
+            self.variants.append((f"{name} = {number}", f"{name} = {number};", False))
+
+    def valid(self, parameter):
+        name, text = parameter["name"], parameter["text"]
+        here = VALID_HERE.get((self.name, name))
+        if here is not None:
+            return here
+        if name.startswith("out_") or (name == "out" and parameter["type"] == "dist_straggler"):
+            return self.room(parameter)
+        if parameter["type"] in self.structs and parameter["pointers"] == 1 and name not in VALID_BY_NAME:
+            if f"{name}:{text}" not in VALID_BY_NAME and parameter["type"] != "dist_destination":
+                return self.struct(parameter)
+        for known in (VALID_BY_NAME.get(f"{name}:{text}"), VALID_BY_NAME.get(name), VALID_BY_TYPE.get(text)):
+            if known is not None:
+                return known
+        if parameter["type"] == "uint32_t":
+            return "sizeof *options" if self.function["parameters"][0]["name"] == "options" else (
+                f"sizeof *{self.function['parameters'][0]['name']}")
+        sys.exit(f"hostile.py: no valid argument is known for {self.name}()'s {text} {name}")
+
+    def room(self, parameter):
+        """Where a result goes."""
+        pointee = re.sub(r" ?\*$", "", parameter["text"])
+        room = parameter["name"] + "_room"
+        count = 256 if pointee == "char" else 32
+        if parameter["type"] in OUT_STRUCTS_BY_SIZE:
+            self.declared.append(f"{pointee} {room} = {self.init(parameter['type'])};")
+            for number in HOSTILE["uint32_t"]:
+                change = f"{room}.struct_size = {number}"
+                self.variants.append((change.replace("_room.", "->"), change + ";", False))
+            return "&" + room
+        self.declared.append(f"{pointee} {room}[{count}];".replace("* ", "*"))
+        self.declared.append(f"memset({room}, 0, sizeof {room});")
+        return room
+
+    def init(self, struct):
+        macro = struct.upper() + "_INIT"
+        return macro if macro in self.macros else "{0}"
+
+    def struct(self, parameter):
+        """A struct that is read: valid, and then field by field."""
+        kind, value = parameter["type"], parameter["name"] + "_value"
+        if kind == "dist_tensor":
+            return self.tensor(parameter)
+        self.declared.append(f"{kind} {value} = {self.init(kind)};")
+        if kind in FILLED:
+            self.declared.append(f"fill_{kind}(f, &{value});")
+        if not self.name.endswith("_init"):
+            for field in self.structs[kind]["fields"]:
+                self.fields(kind, parameter["name"], value, field)
+        return "&" + value
+
+    def fields(self, kind, name, value, field):
+        if field["name"].startswith("reserved"):
+            self.reserved(kind, name, value, field["name"], "")
+            return
+        if field["pointers"] == 1 and field["type"] in self.structs:
+            self.nested(field, name, value)
+        if field["pointers"] or "function" in field:
+            change = f"{value}.{field['name']} = NULL;"
+            self.variants.append((f"{name}->{field['name']} = NULL", change, False))
+            return
+        for number in HOSTILE.get(field["text"], []):
+            change = f"{value}.{field['name']} = {number};"
+            if (kind, field["name"]) in COUNTS:
+                change += f" {value}.{COUNTS[kind, field['name']].format(v=value)};"
+            self.variants.append((f"{name}->{field['name']} = {number}", change, False))
+
+    def nested(self, field, name, value):
+        """A struct of options within options: its reserved fields."""
+        kind = field["type"]
+        names = [one["name"] for one in self.structs[kind]["fields"] if one["name"].startswith("reserved")]
+        if not names:
+            return
+        inner = f"{value}_{field['name']}"
+        self.declared.append(f"{kind} {inner} = {self.init(kind)};")
+        for one in names:
+            self.reserved(kind, f"{name}->{field['name']}", inner, one, f" {value}.{field['name']} = &{inner};")
+
+    def reserved(self, kind, name, value, field, more):
+        self.variants.append((f"{name}->{field} = 1", f"{value}.{field} = 1;{more}", f"{kind}.{field} is 1"))
+        RESERVED.discard((kind, field))
+
+    def tensor(self, parameter):
+        name = parameter["name"]
+        value = name + "_value"
+        written = name in ("out", "parameters", "gradients")
+        self.declared.append(f"int64_t {name}_shape[2] = {{4, 1}}, {name}_strides[2] = {{1, 1}};")
+        self.declared.append(
+            f"dist_tensor {value} = {{f->data[{1 if written else 0}], DIST_F32, 1, {name}_shape, NULL}};")
+        strided = f"{value}.strides = {name}_strides; "
+        changes = [(f"{name}->{field} = {number}", f"{value}.{field} = {number};")
+                   for field in ("dtype", "ndim") for number in INT32]
+        changes += [(f"{name}->{field} = NULL", f"{value}.{field} = NULL;") for field in ("data", "shape")]
+        changes += [(f"{name}->shape[0] = {number}", f"{name}_shape[0] = {number};") for number in INT64]
+        changes += [(f"{name}->strides[0] = {number}", f"{strided}{name}_strides[0] = {number};")
+                    for number in INT64 if number != "-1"]
+        self.variants += [(what, change, True) for what, change in changes]
+        if written:
+            change = f"{strided}{name}_strides[0] = 0;"
+            self.variants.append((f"{name}->strides[0] = 0", change, True))
+        return "&" + value
+
+    def write(self):
+        fallible = self.function["returns"]["text"] == "dist_status"
+        yield f"static void call_{self.name}(struct fixture *f) {{"
+        yield from ("  " + line for line in self.declared)
+        yield "  switch (f->variant) {"
+        for number, (_, change, _) in enumerate(self.variants):
+            if change:
+                yield f"    case {number}: {change} break;"
+        yield "    default: break;\n  }"
+        call = f"{self.name}({', '.join(self.arguments)})"
+        yield f"  f->status = {call};" if fallible else f"  (void){call};"
+        yield "  (void)f;\n}"
+        yield f"static const struct variant variants_of_{self.name}[] = {{"
+        for what, _, fails in self.variants:
+            words = fails if isinstance(fails, str) else ""
+            yield f"    {{\"{what}\", {1 if fails and fallible else 0}, \"{words}\"}},"
+        yield "};"
+
+    def row(self):
+        fallible = 1 if self.function["returns"]["text"] == "dist_status" else 0
+        return (f"    {{\"{self.name}\", call_{self.name}, variants_of_{self.name}, "
+                f"COUNT_OF(variants_of_{self.name}), {self.place()}, {fallible}}},")
+
+
+def main(parser, output, *headers):
+    found = load(parser).parse(headers)
+    structs = {one["name"]: one for one in found["structs"]}
+    macros = {one["name"] for one in found["macros"]}
+    RESERVED.update((one["name"], field["name"]) for one in found["structs"] for field in one["fields"]
+                    if field["name"].startswith("reserved") and one["name"] not in WRITTEN)
+    calls = [Call(one, structs, macros) for one in found["functions"]]
+    if RESERVED:
+        sys.exit(f"hostile.py: no function takes these reserved fields: {sorted(RESERVED)}")
+    lines = ["/* Written by hostile.py. */"]
+    for call in calls:
+        lines += call.write()
+    lines += ["static const struct function functions[] = {", *(call.row() for call in calls), "};", ""]
+    pathlib.Path(output).write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

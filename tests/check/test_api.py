@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What capi/api.py reads in the headers is what a C compiler reads there.
+
+usage: test_api.py API_PY COMPILER TYPES_H DIST_H
+
+Everything that the parser found is written out again as C and compiled behind the headers: functions are declared a
+second time, constants and fields are asserted. Then a few small headers, understood and not.
+"""
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+UNDERSTOOD = """
+/* ==== 7. A section ====== */
+/**
+ * Does it.
+ *
+ * Context  Any,
+ *          concurrent.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_f(const char *const *names, size_t n, struct other **out);
+typedef struct dist_s {
+  /* before */
+  int32_t a;
+  char tag[N]; /* behind */
+  void (*call)(void *user_data, int64_t at);
+} dist_s;
+enum { ONE = 1, TWO, SEVEN = 7 /* seven */ };
+#define TEXT(a) a + \\
+  1
+"""
+NOT_UNDERSTOOD = ["int x = 1;", "typedef union u { int a; } u;", "enum { A = B };", "DIST_API int f(int);", "int @;"]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("api", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def declared(name, parameters):
+    return f"{name}({', '.join(one['text'] + ' ' + one['name'] for one in parameters) or 'void'})"
+
+
+def as_c(found):
+    """A program that compiles if all of it is so."""
+    yield '#include <assert.h>\n#include <dist/dist.h>\n#include <string.h>'
+    for one in found["functions"]:
+        yield f"{one['returns']['text']} {declared(one['name'], one['parameters'])};"
+    for one in found["callbacks"]:
+        yield f"typedef {one['returns']['text']} {declared('(*' + one['name'] + ')', one['parameters'])};"
+    for one in found["aliases"]:
+        yield f"typedef {one['type']} {one['name']};"
+    for one in found["handles"]:
+        yield f"struct {one['name']};"
+    for enum in found["enums"]:
+        for constant in enum["constants"]:
+            yield f"static_assert({constant['name']} == {constant['value']}, \"\");"
+    for struct in found["structs"]:
+        yield from struct_as_c(struct)
+
+
+def struct_as_c(struct):
+    copy = "copy_of_" + struct["name"]
+    yield f"struct {copy} {{"
+    for field in struct["fields"]:
+        if "function" in field:
+            function = field["function"]
+            head = "(*" + field["name"] + ")"
+            yield f"{function['returns']['text']} {declared(head, function['parameters'])};"
+        else:
+            size = f"[{field['size']}]" if "size" in field else ""
+            yield f"{field['text']} {field['name']}{size};"
+    yield f"}};\nstatic_assert(sizeof(struct {copy}) == sizeof({struct['name']}), \"\");"
+    yield f"static inline void check_{copy}(struct {copy} *a, {struct['name']} *b) {{"
+    for field in struct["fields"]:
+        name = field["name"]
+        yield f"static_assert(offsetof(struct {copy}, {name}) == offsetof({struct['name']}, {name}), \"\");"
+        # Pointers to the two fields are of one type.
+        yield f"(void)(&a->{name} == &b->{name});"
+    yield "}"
+
+
+def check_headers(api, compiler, headers):
+    found = api.parse(headers)
+    text = "".join(pathlib.Path(header).read_text(encoding="utf-8") for header in headers)
+    functions = len(re.findall(r"^DIST_API\b", text, re.MULTILINE))
+    assert len(found["functions"]) == functions, f"{len(found['functions'])} of {functions} functions"
+    assert all(one["comment"] and "Since" in one["comment"]["text"] for one in found["functions"])
+    assert all(one["section"] for one in found["functions"])
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "all.c")
+        program.write_text("\n".join(as_c(found)) + "\n", encoding="utf-8")
+        include = pathlib.Path(headers[0]).resolve().parent.parent
+        options = ["-std=c11", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", str(include)]
+        subprocess.run([*compiler, *options, str(program)], check=True)
+
+
+def check_snippets(api):
+    with tempfile.TemporaryDirectory() as folder:
+        header = pathlib.Path(folder, "x.h")
+        header.write_text(UNDERSTOOD, encoding="utf-8")
+        found = api.parse([header])
+        (function,) = found["functions"]
+        assert function["section"] == 7 and function["nodiscard"] and function["line"] == 10, function
+        assert function["comment"]["fields"] == {"Context": "Any,\nconcurrent.", "Since": "0.1"}, function
+        names, n, out = function["parameters"]
+        assert names == {"name": "names", "type": "char", "const": True, "pointers": 2, "text": "const char *const *"}
+        assert (n["text"], out["text"], out["pointers"]) == ("size_t", "struct other **", 2)
+        a, tag, call = found["structs"][0]["fields"]
+        assert (a["comment"]["text"], tag["comment"]["text"], tag["size"]) == ("before", "behind", "N")
+        assert [one["name"] for one in call["function"]["parameters"]] == ["user_data", "at"]
+        assert [(one["name"], one["value"]) for one in found["enums"][0]["constants"]] == [
+            ("ONE", 1), ("TWO", 2), ("SEVEN", 7)]
+        assert found["macros"][0]["parameters"] == ["a"] and found["macros"][0]["text"] == "a + 1"
+        for text in NOT_UNDERSTOOD:
+            header.write_text(text + "\n", encoding="utf-8")
+            try:
+                api.parse([header])
+            except api.Error as error:
+                assert str(error).startswith("x.h:1: "), error
+            else:
+                raise AssertionError(f"taken for understood: {text}")
+
+
+def main(parser, compiler, *headers):
+    api = load(parser)
+    check_snippets(api)
+    check_headers(api, compiler.split(), headers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
