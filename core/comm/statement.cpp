@@ -171,11 +171,20 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
   Text(error.received).add("returned %s", status_name(statement.returned));
 }
 
+void add_tag(Text text, const Statement& statement) noexcept {
+  if (statement.tag[0] == '\0') {
+    text.add("%s without a tag", called_name(statement));
+  } else {
+    text.add("%s with tag \"%s\"", called_name(statement), statement.tag);
+  }
+}
+
 // What describe() leaves out of a statement.
 const char* not_described(Collective collective) noexcept {
   switch (collective) {
     case Collective::kHaloExchange: return "other widths or edges";
     case Collective::kReshard: return "other partitions";
+    case Collective::kMergeCall: return "another variable, function or kind of arguments";
     default: return "other shapes or dtypes";
   }
 }
@@ -198,8 +207,8 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   describe(expected, error.expected, sizeof error.expected);
   describe(received, error.received, sizeof error.received);
   if (std::strcmp(expected.tag, received.tag) != 0) {
-    Text(error.expected).add("%s with tag \"%s\"", collective_name(expected.collective), expected.tag);
-    Text(error.received).add("%s with tag \"%s\"", collective_name(received.collective), received.tag);
+    add_tag(Text(error.expected), expected);
+    add_tag(Text(error.received), received);
   }
   // What both print alike differs in what is not printed.
   if (std::strcmp(error.expected, error.received) == 0) {
@@ -252,6 +261,13 @@ void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept {
            part_of < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
+const char* called_name(const Statement& statement) noexcept {
+  static constexpr const char* kMergers[] = {"merge_call", "replica_variable", "replica_assign",
+                                             "replica_scatter", "replica_update"};
+  return statement.collective == Collective::kMergeCall ? kMergers[statement.kind]
+                                                        : collective_name(statement.collective);
+}
+
 const char* collective_name(Collective collective) noexcept {
   return collective_name(static_cast<int32_t>(collective));
 }
@@ -292,7 +308,7 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   }
   if (statement.asynchronous == 1) text.add("asynchronous ");
   if (statement.asynchronous == 2) text.add("plan of ");
-  text.add("%s", collective_name(statement.collective));
+  text.add("%s", called_name(statement));
   if (statement.op != 0) text.add(" %s", op_name(statement.op));
   if (statement.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
   if (statement.collective == Collective::kScan && statement.kind == DIST_SCAN_EXCLUSIVE)
@@ -315,14 +331,16 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   if (statement.axis >= 0) text.add(" along axis %d", statement.axis);
   if (statement.contributes) text.add(" with options->contributions");
   if (statement.weighted) text.add(" with weights");
-  if (statement.function != nullptr) text.add(" of function %p", statement.function);
+  // An internal one says nothing to the host.
+  const bool own = statement.collective == Collective::kMergeCall && statement.kind != 0;
+  if (statement.function != nullptr && !own) text.add(" of function %p", statement.function);
 }
 
 void name_meeting(const Statement& statement, int64_t sequence, char* out, std::size_t size) noexcept {
   Text text(out, size);
   if (statement.asynchronous == 1) text.add("asynchronous ");
   if (statement.asynchronous == 2) text.add("plan of ");
-  text.add("%s #%lld", collective_name(statement.collective), static_cast<long long>(sequence));
+  text.add("%s #%lld", called_name(statement), static_cast<long long>(sequence));
   if (statement.tag[0] != '\0') text.add(" (tag %s)", statement.tag);
 }
 
@@ -348,7 +366,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     error.collective = static_cast<int32_t>(expected->collective);
     describe(*expected, error.expected, sizeof error.expected);
     copy_text(error.tag, expected->tag);
-    text.add("%s #%lld", collective_name(expected->collective), static_cast<long long>(evidence.sequence));
+    text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
     if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
     if (evidence.group != 0) text.add(" of group %d", evidence.group);
     text.add(": ");

@@ -30,6 +30,9 @@ enum class Collective : int32_t {
   kReshard = DIST_COLLECTIVE_RESHARD,
 };
 
+// What a kMergeCall is for, by which it is called in reports: Statement::kind.
+enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };
+
 // What one member came for. Plain data: peers read it while they wait.
 struct Statement {
   static constexpr int kDims = 4;
@@ -38,7 +41,7 @@ struct Statement {
   int32_t op = 0;
   int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
-  int32_t kind = 0;          // kScan
+  int32_t kind = 0;          // kScan; kMergeCall: a MergeFor
   int32_t numerics = 0;      // DIST_NUMERICS_...
   int32_t asynchronous = 0;  // 1: its members do not wait; 2: it is planned
   int32_t axis = -1;         // of the first tensor, from the front; -1: it is not cut or joined
@@ -66,6 +69,8 @@ void seal(Statement& statement, const char* tag) noexcept;
 // What a member states that leaves its function; `returned` is its own. Sealed.
 const Statement& departure() noexcept;
 
+// "all_reduce"; of a merge call what the host has called: "replica_variable".
+const char* called_name(const Statement& statement) noexcept;
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
 void describe(const Statement& statement, char* text, std::size_t size) noexcept;
 // "asynchronous all_reduce #3 (tag grads)".

@@ -2,23 +2,39 @@
 // Exchange::refuses(): what shows only when all members' tensors are known.
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 
 #include "core/cross_device/exchange.hpp"
 
 namespace dist {
 namespace {
 
-[[gnu::format(printf, 4, 5)]] bool refuse(ErrorRecord* why, int rank, const char* hint, const char* format,
+// What a report has besides its message.
+struct Fields {
+  int rank;  // of the culprit; -1: nobody in particular
+  const char* expected;
+  const char* received;
+  const char* hint;
+};
+
+[[gnu::format(printf, 3, 4)]] bool refuse(ErrorRecord* why, const Fields& fields, const char* format,
                                           ...) noexcept {
   if (why == nullptr) return true;
   why->code = DIST_INVALID_ARGUMENT;
-  why->replica = rank;
-  copy_text(why->hint, hint);
+  why->replica = fields.rank;
+  copy_text(why->expected, fields.expected);
+  copy_text(why->received, fields.received);
+  copy_text(why->hint, fields.hint);
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(why->message, sizeof why->message, format, arguments);
   va_end(arguments);
   return true;
+}
+
+// Sizes of empty tensors may be any: their sum stays at the largest.
+int64_t sum(int64_t a, int64_t b) noexcept {
+  return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
 }
 
 // A dense tensor's memory; empty for one with gaps, between whose elements others may lie.
@@ -42,7 +58,9 @@ struct Extent {
 void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept {
   const char* const word = member_word(group.part_of());
-  refuse(out_why, rank, "give each of them its own buffers",
+  refuse(out_why,
+         {rank, "memory of its own for every tensor", "buffers that overlap",
+          "give each of them its own buffers"},
          "%ss %d and %d gave overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
          group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t, word,
          shares ? ", or all of them one and the same out" : "");
@@ -50,7 +68,11 @@ void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, b
 
 bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
   if (sources_ > DIST_MAX_CONTRIBUTIONS) {
-    return refuse(out_why, -1, "add some of them up before",
+    char most[32];
+    char given[32];
+    std::snprintf(most, sizeof most, "at most %d contributions", DIST_MAX_CONTRIBUTIONS);
+    std::snprintf(given, sizeof given, "%zu contributions", sources_);
+    return refuse(out_why, {-1, most, given, "add some of them up before"},
                   "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
   }
   if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
@@ -62,16 +84,19 @@ bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why)
 
 bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
   const char* const word = member_word(group.part_of());
+  const auto fields = [](int r) {
+    return Fields{r, "a destination and a source that name each other", "one that the other does not name",
+                  "destination[p] is r exactly where source[r] is p"};
+  };
   for (int r = 0; r < size_; ++r) {
     const int to = offers_[r]->destination;
     const int from = offers_[r]->source;
     if (to >= 0 && offers_[to]->source != r) {
-      return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
-                    "%s %d gives its tensors to rank %d (%s %d), whose source is %d", word, group.replica(r),
-                    to, word, group.replica(to), offers_[to]->source);
+      return refuse(out_why, fields(r), "%s %d gives its tensors to rank %d (%s %d), whose source is %d",
+                    word, group.replica(r), to, word, group.replica(to), offers_[to]->source);
     }
     if (from >= 0 && offers_[from]->destination != r) {
-      return refuse(out_why, r, "destination[p] is r exactly where source[r] is p",
+      return refuse(out_why, fields(r),
                     "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
                     group.replica(r), from, word, group.replica(from), offers_[from]->destination);
     }
@@ -89,18 +114,22 @@ bool Exchange::sizes_differ(const Gathering& group, ErrorRecord* out_why) const 
       int64_t parts = 0;
       if (call_.collective == Collective::kAllToAll) {
         whole = offers_[r]->out[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts += split(p, r, t);
+        for (int p = 0; p < size_; ++p) parts = sum(parts, split(p, r, t));
       } else if (call_.joins()) {
         if (!call_.gets(r) && call_.rooted()) continue;
         whole = offers_[r]->out[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts += offers_[p]->in[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->in[t].shape[axis]);
       } else {
         if (!call_.gives(r)) continue;
         whole = offers_[r]->in[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts += offers_[p]->out[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->out[t].shape[axis]);
       }
       if (whole == parts) continue;
-      return refuse(out_why, r, kHint,
+      char wanted[64];
+      char given[64];
+      std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
+      std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
+      return refuse(out_why, {r, wanted, given, kHint},
                     "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together",
                     t, member_word(group.part_of()), group.replica(r), static_cast<long long>(whole),
                     static_cast<long long>(parts));
@@ -171,7 +200,9 @@ bool Exchange::overlaps(const Gathering& group, int member, ErrorRecord* out_why
       one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
     }
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t)) {
-      return refuse(out_why, member, "give two buffers, or the part its own place in the whole",
+      return refuse(out_why,
+                    {member, "the part in its own place in the whole, or apart from it",
+                     "in and out that overlap", "give two buffers, or the part its own place in the whole"},
                     "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
                     member_word(group.part_of()), group.replica(member));
     }

@@ -174,6 +174,8 @@ inline bool lies_apart(const Caller& caller, const dist_tensor& out, const Broug
     if (own.bytes == 0 || theirs.bytes == 0) continue;
     if (!overlap(own.first, own.bytes, theirs.first, theirs.bytes)) continue;
     why->replica = caller.me;
+    copy_text(why->expected, "memory of its own for every tensor");
+    copy_text(why->received, "buffers that overlap");
     copy_text(why->hint, "give each of them its own buffers");
     std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
                   MemberName(caller.group, caller.me).text, MemberName(caller.group, p).text);

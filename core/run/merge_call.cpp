@@ -97,6 +97,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   Statement& statement = group.draft(me);
   statement.collective = Collective::kMergeCall;
   statement.function = function.identity;
+  statement.kind = static_cast<int32_t>(function.what);
   statement.signature = mix(0, args == nullptr);
   seal(statement, tag);
   record_arrival(replica.caller(tag, timeout_ns), statement, 0);

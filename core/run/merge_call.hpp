@@ -14,6 +14,7 @@ struct MergeFunction {
   dist_status (*call)(Value& args, Value** out_result, void* context);
   void* context;
   const void* identity;  // equal on replicas that ask for the same function
+  MergeFor what = MergeFor::kFunction;
 };
 
 // *out: this replica's component of the function's result; NULL where it gave none.

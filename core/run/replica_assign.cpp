@@ -55,6 +55,8 @@ Caller named(Caller caller, const Variable& variable) noexcept {
   return caller;
 }
 
+constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
+
 // All replicas meet, and one of them applies what all of them give. The variable and what is done to it are
 // the function's identity, so that it is seen where they differ.
 Status meet(Replica& replica, const Caller& caller, Meeting meeting, int32_t what, Value& value) {
@@ -64,11 +66,10 @@ Status meet(Replica& replica, const Caller& caller, Meeting meeting, int32_t wha
   ValueRef args;
   DIST_TRY(Value::create(*meeting.context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
-  return merge_call(replica, *meeting.context.memory, {apply_merged, &meeting, identity}, args.get(),
+  const MergeFor called = what > kScatter ? MergeFor::kScatter : MergeFor::kAssign;
+  return merge_call(replica, *meeting.context.memory, {apply_merged, &meeting, identity, called}, args.get(),
                     named(caller, meeting.variable).tag, caller.timeout_ns, &nothing);
 }
-
-constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
 
 }  // namespace
 

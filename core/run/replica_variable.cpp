@@ -104,8 +104,8 @@ Status replica_variable(Replica& replica, const CrossReplica& context, const Var
   DIST_TRY(Value::create(*context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
   const char* const tag = caller.tag != nullptr ? caller.tag : options.name;
-  DIST_TRY(merge_call(replica, *context.memory, {lead, &meeting, &kIdentity}, args.get(), tag,
-                      caller.timeout_ns, &nothing));
+  DIST_TRY(merge_call(replica, *context.memory, {lead, &meeting, &kIdentity, MergeFor::kVariable}, args.get(),
+                      tag, caller.timeout_ns, &nothing));
   *out = request.found;
   return kOk;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
+#include "core/base/text.hpp"
 #include "core/cross_device/channel.hpp"
 #include "core/cross_device/collectives.hpp"
 #include "core/cross_device/exchange.hpp"
@@ -146,8 +147,7 @@ void write_waiting(Strategy& strategy, TextOut& out) {
   if (strategy.timeout_ns() < 0) {
     out.put("none for a peer's arrival\n");
   } else {
-    out.add("%g s for a peer's arrival, unless a call has its own\n",
-            static_cast<double>(strategy.timeout_ns()) * 1e-9);
+    out.add("%s for a peer's arrival, unless a call has its own\n", DurationText(strategy.timeout_ns()).text);
   }
 }
 

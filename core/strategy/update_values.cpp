@@ -176,7 +176,8 @@ Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateC
   DIST_TRY(Value::create(memory, DIST_VALUE_LIST, given, &args));
   Meeting meeting{strategy, update};
   const char* const tag = update.variable != nullptr ? update.variable->name() : "update";
-  return merge_call(replica, memory, {update_merged, &meeting, update.fn.identity}, args.get(), tag, 0, out);
+  return merge_call(replica, memory, {update_merged, &meeting, update.fn.identity, MergeFor::kUpdate},
+                    args.get(), tag, 0, out);
 }
 
 }  // namespace dist

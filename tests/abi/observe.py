@@ -12,8 +12,9 @@ import sys
 from collections import Counter
 
 REPLICAS, LATE = 4, 2
-# What becomes of the tag a"b\\c<newline><tab><1><ff><c0 80><ed a0 80><euro>: each byte that is no UTF-8 is U+FFFD.
-TAG = 'a"b\\c\n\t\x01' + "\ufffd" * 6 + "\u20ac"
+# What becomes of the tag a"b\\c<newline><tab><1><ff><c0 80><ed a0 80><euro>: each byte that is no UTF-8 is U+FFFD,
+# and control characters are written out.
+TAG = 'a"b\\c\\n\\t\\x01' + "\ufffd" * 6 + "\u20ac"
 
 
 def output(program: str, what: str) -> str:

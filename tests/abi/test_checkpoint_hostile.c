@@ -88,7 +88,7 @@ static const made_up headers[] = {
     {"{\"v\":{\"data_offsets\":[0,1,2]}}", 0, DIST_DATA_LOSS, "tensor \"v\": data_offsets has 3 numbers"},
     {"{" V "," V "}", 8, DIST_DATA_LOSS, "tensor \"v\" stands there twice"},
     {"{" V ",\"a\\u0000b\":{}}", 8, DIST_DATA_LOSS, "\"a\" has a NUL inside"},
-    {"{\"a\\u001b[31m\":{}}", 8, DIST_DATA_LOSS, "tensor \"a?[31m\""},
+    {"{\"a\\u001b[31m\":{}}", 8, DIST_DATA_LOSS, "tensor \"a\\x1b[31m\""},
     /* Sizes and places */
     {"{" T("v", "F32", "3", 0, 8) "}", 8, DIST_DATA_LOSS,
      "tensor \"v\": shape and dtype (F32) make 96 bits, "},

@@ -87,7 +87,8 @@ static void a_killed_process_leaves_a_whole_file(void **state) {
   fprintf(stderr, "# in %d of %d rounds a file was being written\n", left, ROUNDS);
 }
 
-/* In a child whose files may not grow beyond a limit: what a full disk is, but for the words. */
+/* In a child whose files may not grow beyond a limit: what a full disk is, but for the words. The signal that
+ * comes with it, which ends a process, is kept from the child, and nothing of that stays. */
 static int child_without_space(const char *path) {
   dist_strategy *strategy = strategy_of_kind(DIST_STRATEGY_ONE_DEVICE, 1);
   dist_variable *variables[2];
@@ -95,13 +96,20 @@ static int child_without_space(const char *path) {
   fill(variables, 7);
   if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_OK) return 1;
   fill(variables, 8);
-  signal(SIGXFSZ, SIG_IGN);
+  sigset_t before, after, waiting;
+  signal(SIGXFSZ, SIG_DFL);
+  pthread_sigmask(SIG_SETMASK, NULL, &before);
   const struct rlimit limit = {COUNT * sizeof(int64_t) + 50000, RLIM_INFINITY}; /* inside the second tensor */
   if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
   if (dist_checkpoint_save(strategy, path, variables, 2, NULL) != DIST_RESOURCE_EXHAUSTED) return 3;
   if (strstr(dist_last_error(), "tensor \"second\": cannot be written: File too large") == NULL) return 4;
+  pthread_sigmask(SIG_SETMASK, NULL, &after);
+  sigpending(&waiting);
+  if (sigismember(&after, SIGXFSZ) != sigismember(&before, SIGXFSZ)) return 5;
+  if (sigismember(&after, SIGPIPE) != sigismember(&before, SIGPIPE)) return 6;
+  if (sigismember(&waiting, SIGXFSZ) != 0) return 7;
   for (int v = 0; v < 2; v++) dist_variable_destroy(variables[v]);
-  return dist_strategy_destroy(strategy) == DIST_OK ? 0 : 5;
+  return dist_strategy_destroy(strategy) == DIST_OK ? 0 : 8;
 }
 
 static void a_full_disk_leaves_the_old_file(void **state) {

@@ -6,6 +6,8 @@
  */
 #include "dataset_support.h"
 
+#include <stdio.h>
+
 enum { ROWS = 23, MOST = 128 };
 static int64_t numbers[ROWS];
 
@@ -226,12 +228,45 @@ static void positions_that_are_none(void **state) {
   assert_ok(dist_strategy_destroy(m.strategy));
 }
 
+/* Numbers with which a pass could not count on are refused by their names, in every kind of dataset. */
+static void numbers_out_of_range_are_named(void **state) {
+  (void)state;
+  static const char *const names[] = {"pass", "elements", "examples", "batches"};
+  const int64_t bad[] = {-1, INT64_MIN, INT64_MAX, ((int64_t)1 << 62) + 1};
+  made m = {strategy_of(2), 4, 0};
+  const enum kind kinds[] = {ROWS_IN_MEMORY, CALLBACK, FILES, OF_FUNCTION};
+  for (size_t k = 0; k < 4; k++) {
+    dist_dataset *dataset = dataset_of(&m, kinds[k]);
+    dist_iterator *iterator = NULL;
+    for (size_t i = 0; i < 16; i++) {
+      dist_position position = DIST_POSITION_INIT;
+      (&position.pass)[i / 4] = bad[i % 4];
+      assert_int_equal(dist_iterator_create_at(dataset, &position, &iterator), DIST_INVALID_ARGUMENT);
+      char words[64];
+      snprintf(words, sizeof words, "dist_position.%s is %lld", names[i / 4], (long long)bad[i % 4]);
+      if (strstr(dist_last_error(), words) == NULL) fail_msg("%s: %s", words, dist_last_error());
+    }
+    /* The next pass has its number all the same. */
+    dist_position last = DIST_POSITION_INIT;
+    last.pass = (int64_t)1 << 62;
+    assert_ok(dist_iterator_create_at(dataset, &last, &iterator));
+    dist_iterator_destroy(iterator);
+    assert_ok(dist_iterator_create(dataset, &iterator));
+    assert_ok(dist_iterator_position(iterator, &last));
+    assert_int_equal(last.pass, ((int64_t)1 << 62) + 1);
+    dist_iterator_destroy(iterator);
+    dist_dataset_destroy(dataset);
+  }
+  assert_ok(dist_strategy_destroy(m.strategy));
+}
+
 int main(void) {
   for (int64_t i = 0; i < ROWS; i++) numbers[i] = i;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_step_can_be_gone_on_from),
       cmocka_unit_test(another_layout_goes_on),
       cmocka_unit_test(positions_that_are_none),
+      cmocka_unit_test(numbers_out_of_range_are_named),
   };
   return cmocka_run_group_tests_name("dataset position", tests, NULL, NULL);
 }

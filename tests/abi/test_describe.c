@@ -199,7 +199,7 @@ static void nests_and_components(void **state) {
   assert_string_equal(text_of(mirrored), "Mirrored: 0: f32 1, 1: f32 1");
   assert_string_equal(text_of(none), "None");
   assert_string_equal(text_of(object), "Object");
-  assert_string_equal(text_of(tuple), "(None, \"a \\\"quoted\\\\\\\"\\n\\x09word\")");
+  assert_string_equal(text_of(tuple), "(None, \"a \\\"quoted\\\\\\\"\\n\\tword\")");
   assert_string_equal(text_of(list),
                       "[{\"a\\\"b\": (None,), \"loss\": {PerReplica: 0: f32 1, 1: f32 2}}, "
                       "{Mirrored: 0: f32 1, 1: f32 1}, Object, []]");

@@ -94,6 +94,57 @@ void text_is_cut_between_characters(void**) {
   assert_string_equal(text, "");
 }
 
+void outputs_have_an_address_each(void**) {
+  float data[64] = {};
+  const struct {
+    int32_t ndim;
+    int64_t shape[3];
+    int64_t strides[3];
+    bool good;
+  } cases[] = {
+      {1, {4}, {1}, true},
+      {1, {4}, {0}, false},
+      {1, {1}, {0}, true},
+      {1, {4}, {-1}, true},
+      {2, {4, 4}, {1, 4}, true},
+      {2, {4, 4}, {4, 1}, true},
+      {2, {4, 4}, {3, 1}, false},
+      {2, {4, 4}, {1, 3}, false},
+      {2, {4, 4}, {-4, 1}, true},
+      {2, {4, 4}, {1, 1}, false},
+      {2, {1, 4}, {0, 1}, true},
+      {3, {2, 2, 2}, {4, 1, 2}, true},
+      {3, {2, 2, 2}, {3, 1, 2}, false},
+      {3, {2, 0, 2}, {0, 0, 0}, true},
+  };
+  for (const auto& each : cases) {
+    const dist_tensor tensor{data + 32, DIST_F32, each.ndim, each.shape, each.strides};
+    TensorSize size;
+    assert_true(check_tensor(tensor, "in", &size).ok());
+    assert_int_equal(check_output(tensor, "out", &size).ok(), each.good);
+  }
+}
+
+void elements_lie_where_addresses_are(void**) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  float data[4] = {};
+  TensorSize size;
+  for (const int64_t stride : {kMax, kMin, kMax / 4, kMin / 4, kMax / 8 + 1}) {
+    const int64_t shape = 3;
+    assert_false(check_tensor({data, DIST_F32, 1, &shape, &stride}, "in", &size).ok());
+  }
+  const int64_t most = kMax;
+  assert_false(
+      check_tensor({reinterpret_cast<void*>(~uintptr_t{0} - 8), DIST_U8, 1, &most, nullptr}, "in", &size)
+          .ok());
+  const int64_t shape = 4;
+  const int64_t back = -(int64_t{1} << 61);
+  assert_false(check_tensor({data, DIST_U8, 1, &shape, &back}, "in", &size).ok());
+  const int64_t one = 1;
+  assert_true(check_tensor({data, DIST_F32, 1, &one, &kMax}, "in", &size).ok());
+}
+
 void statuses_have_names(void**) {
   for (dist_status code = DIST_OK; code <= DIST_DATA_LOSS; ++code) {
     assert_string_not_equal(status_name(code), "UNKNOWN_STATUS");
@@ -371,6 +422,8 @@ int main() {
       cmocka_unit_test(failures_belong_to_a_thread),
       cmocka_unit_test(long_messages_are_cut),
       cmocka_unit_test(text_is_cut_between_characters),
+      cmocka_unit_test(outputs_have_an_address_each),
+      cmocka_unit_test(elements_lie_where_addresses_are),
       cmocka_unit_test(statuses_have_names),
       cmocka_unit_test(dtypes_and_operators),
       cmocka_unit_test(good_tensors_are_measured),

@@ -259,31 +259,6 @@ void the_last_to_come_is_found(void**) {
   assert_true(rows[1].replica != rows[2].replica);
 }
 
-void any_bytes_become_utf8(void**) {
-  const struct {
-    const char* in;
-    const char* out;
-  } cases[] = {
-      {"", ""},
-      {"plain", "plain"},
-      {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"},
-      {"a\xFFz", "a\xEF\xBF\xBDz"},
-      {"\x80", "\xEF\xBF\xBD"},
-      {"\xC3", "\xEF\xBF\xBD"},
-      {"\xC3(", "\xEF\xBF\xBD("},
-      {"\xC0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD"},                                  // overlong
-      {"\xE0\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // overlong
-      {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // a surrogate
-      {"\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},  // too large
-      {"\xF0\x9F\x98", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},                  // cut
-  };
-  for (const auto& each : cases) {
-    char out[64];
-    assert_int_equal(to_utf8(each.in, out), std::strlen(each.out));
-    assert_string_equal(out, each.out);
-  }
-}
-
 void append(const char* text, std::size_t size, void* user_data) {
   static_cast<std::string*>(user_data)->append(text, size);
 }
@@ -344,12 +319,11 @@ void lack_of_memory_leaves_nothing(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(ring_keeps_the_latest),          cmocka_unit_test(fields_come_back),
-      cmocka_unit_test(what_has_begun_is_seen),         cmocka_unit_test(a_refused_call_meets_nobody),
-      cmocka_unit_test(asynchronous_ones_overlap),      cmocka_unit_test(readers_see_whole_events),
-      cmocka_unit_test(the_last_to_come_is_found),      cmocka_unit_test(any_bytes_become_utf8),
-      cmocka_unit_test(labels_of_any_length_and_bytes), cmocka_unit_test(sums_never_go_back),
-      cmocka_unit_test(lack_of_memory_leaves_nothing),
+      cmocka_unit_test(ring_keeps_the_latest),     cmocka_unit_test(fields_come_back),
+      cmocka_unit_test(what_has_begun_is_seen),    cmocka_unit_test(a_refused_call_meets_nobody),
+      cmocka_unit_test(asynchronous_ones_overlap), cmocka_unit_test(readers_see_whole_events),
+      cmocka_unit_test(the_last_to_come_is_found), cmocka_unit_test(labels_of_any_length_and_bytes),
+      cmocka_unit_test(sums_never_go_back),        cmocka_unit_test(lack_of_memory_leaves_nothing),
   };
   return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
 }
