@@ -86,9 +86,10 @@ Status Header::check_checksum() const {
   uint32_t wanted = 0;
   if (const std::string_view given = text.substr(digits, kChecksumDigits); !read_digits(given, &wanted)) {
     const std::pmr::string shown(given, memory_);
-    return fail(DIST_DATA_LOSS,
-                "the header's checksum is \"%s\", which is no number of %zu hexadecimal digits",
-                Shown(shown.c_str()).c_str(), kChecksumDigits);
+    return fail(
+        DIST_DATA_LOSS,
+        "the header is not what libdist wrote: its checksum is \"%s\", no number of %zu hexadecimal digits",
+        Shown(shown.c_str()).c_str(), kChecksumDigits);
   }
   const std::string_view rest = text.substr(digits + kChecksumDigits);
   uint32_t is = crc32(0, text.data(), digits);

@@ -207,7 +207,7 @@ void a_deadline_names_who_is_missing(void**) {
   ErrorRecord error = c.verdict();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
   assert_int_equal(error.replica, 1);
-  has(error.message, "1.500 s");
+  has(error.message, "1.5 s");
   has(error.message, "replicas 1, 3-4 did not arrive");
   has(error.message, "replicas 0, 2: all_reduce");
   assert_string_equal(error.received, "did not arrive");
