@@ -9,6 +9,7 @@
 #include <new>
 
 #include "core/base/os/cpus.hpp"
+#include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
@@ -381,8 +382,8 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
     case RunLock::Wait::kLocked: break;
     case RunLock::Wait::kCancelled: return cancelled_early(*limits.cancel);
     case RunLock::Wait::kDeadline:
-      return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %.3f s",
-                  static_cast<double>(limits.timeout_ns) * 1e-9);
+      return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %s",
+                  DurationText(limits.timeout_ns).text);
   }
   return kOk;
 }

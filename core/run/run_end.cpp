@@ -2,8 +2,10 @@
 // ReplicaPool: what ends a run before its functions have returned, and what it came to.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "core/base/os/thread.hpp"
+#include "core/base/text.hpp"
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"
@@ -14,6 +16,9 @@ namespace {
 // How long a run that is past its deadline gives replicas to report it themselves.
 constexpr int64_t kReportGraceNs = 50'000'000;
 constexpr int64_t kComingGraceNs = 2'000'000;
+
+// Of the word before a list: "replica 3", "replicas 1, 3".
+const char* plural(const char* list) noexcept { return std::strchr(list, ',') == nullptr ? "" : "s"; }
 
 }  // namespace
 
@@ -78,9 +83,8 @@ Status ReplicaPool::check_all_out() noexcept {
   if (!all_finished()) {
     char inside[256];
     list_inside(inside, sizeof inside);
-    return failed_precondition(
-        "an earlier run is past its deadline, and %ss %s are still inside their functions",
-        member_word(options_.part_of), inside);
+    return failed_precondition("an earlier run is past its deadline; still inside their functions: %s%s %s",
+                               member_word(options_.part_of), plural(inside), inside);
   }
   overdue_ = false;
   return kOk;
@@ -92,9 +96,12 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
+  const DurationText allowed(timeout_ns);
   std::snprintf(late.message, sizeof late.message,
-                "the run's deadline of %.3f s is over; still inside their functions: %ss %s",
-                static_cast<double>(timeout_ns) * 1e-9, member_word(options_.part_of), inside);
+                "the run's deadline of %s is over; still inside their functions: %s%s %s", allowed.text,
+                member_word(options_.part_of), plural(inside), inside);
+  std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", allowed.text);
+  copy_text(late.received, "still inside its function");
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
   // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
   // report. One that has only just come does not sleep yet.

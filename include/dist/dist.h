@@ -15,6 +15,9 @@
  *
  * ---- 1. A program ----------------------------------------------------------------------------------
  *
+ *     #include <dist/dist.h>
+ *     #include <stdio.h>
+ *
  *     static dist_status step(dist_replica *replica, void *user_data) {
  *       int64_t shape[] = {3};
  *       float gradient[3] = {1, 2, 3};
@@ -22,10 +25,14 @@
  *       return dist_all_reduce(replica, DIST_REDUCE_SUM, &t, &t, 1, NULL);
  *     }
  *
- *     dist_strategy *strategy;
- *     if (dist_strategy_create(NULL, &strategy)) return fail(dist_last_error());
- *     if (dist_run(strategy, step, NULL, NULL)) return fail(dist_last_error());
- *     dist_strategy_destroy(strategy);
+ *     int main(void) {
+ *       dist_strategy *strategy = NULL;
+ *       dist_status status = dist_strategy_create(NULL, &strategy);
+ *       if (status == DIST_OK) status = dist_run(strategy, step, NULL, NULL);
+ *       if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
+ *       dist_strategy_destroy(strategy);
+ *       return status == DIST_OK ? 0 : 1;
+ *     }
  *
  * A strategy holds R replicas: threads that run the same function, each on its part of the input, and
  * meet in collectives. dist_run() calls the function once on every replica and returns when all are back.
@@ -40,6 +47,15 @@
  *   - One owner: what a create function gives is ended by dist_..._destroy(); NULL is fine there. Values
  *     are counted instead: retain and release. Strings and tensors in are copied unless "wrap" is in the
  *     name; strings and shapes out are borrowed from their object.
+ *   - A callback returns a status: it must not throw or longjmp out. What it hands over through a pointer is taken
+ *     whatever it returns, and released where that is a failure.
+ *   - A list that is given with its length: a length that no memory holds is an error, and nothing is read.
+ *   - A tensor may lie in memory in any way, backwards too. Of one that is read, elements may share a place (stride
+ *     0); of one that is written, each stride must step over all that the smaller ones span.
+ *   - Texts that come out are UTF-8 without control characters, whatever the host put into tags and messages: a byte
+ *     that is no UTF-8 becomes U+FFFD, a control character \n, \t or \x and two digits. An error's message may have
+ *     several lines. Texts and keys of values stay as they are. Names (of variables, metrics, axes and jobs) must be
+ *     one line of UTF-8.
  *   - libdist never aborts, exits, forks, raises, installs a signal handler, changes the environment or
  *     writes to stdout or stderr.
  *
@@ -408,7 +424,7 @@ typedef struct dist_strategy_options {
  * Context  Any, concurrent.
  * Blocks   Never.
  * Owns     Nothing.
- * Errors   None; NULL is ignored.
+ * Errors   None; NULL is ignored, and so is a size that no version has (above 4,096 bytes).
  * Since    0.1
  */
 DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_t struct_size_bytes);

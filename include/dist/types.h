@@ -280,7 +280,8 @@ enum {
  * libdist never keeps a view past the call that takes it, unless that call says so.
  *
  *     shape    NULL where ndim is 0 (a scalar: one element)
- *     strides  in elements; NULL means row-major without gaps
+ *     strides  in elements; NULL means row-major without gaps. Below 0 is backwards; 0, all in one place, is for
+ *              tensors that are read
  *     data     NULL only where the tensor has no element
  */
 typedef struct dist_tensor {
