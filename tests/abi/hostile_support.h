@@ -45,6 +45,7 @@ struct fixture {
   dist_iterator *iterator;
   dist_cross_device *cross_device;
   dist_metric *metric;
+  dist_cancel *cancel;
   dist_checkpoint *checkpoint;
   dist_topology *topology, *host_topology;
   dist_device_assignment *assignment;
@@ -226,6 +227,7 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   NEED(dist_iterator_create(f->dataset, &f->iterator));
   const dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   NEED(dist_cross_device_create(&options, &f->cross_device));
+  NEED(dist_cancel_create(NULL, &f->cancel));
   NEED(dist_metric_create(f->strategy, DIST_METRIC_SUM, "metric", &f->metric));
   if (access(path, R_OK) == 0) NEED(dist_checkpoint_open(f->strategy, path, &f->checkpoint));
 }
