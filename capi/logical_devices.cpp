@@ -253,7 +253,8 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
     DIST_TRY(read_options(options, &given, "dist_devices_options"));
     DIST_TRY(require_zero(given.reserved, "dist_devices_options.reserved"));
     if (given.timeout_ns < 0)
-      return invalid_argument("dist_devices_options.timeout_ns is negative; 0 means none");
+      return invalid_argument("dist_devices_options.timeout_ns is %lld; it is at least 0, which means none",
+                              static_cast<long long>(given.timeout_ns));
     Results results(self.pool().memory());
     DIST_TRY(results.read(given, team->num_devices()));
     const ValuesFunction function{call_device, reinterpret_cast<void (*)()>(fn), user_data};

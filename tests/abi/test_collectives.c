@@ -318,6 +318,8 @@ static dist_status loop(dist_replica *replica, void *user_data) {
   if (status != DIST_OK) return status;
   if (dist_parallel_for(replica, 1, 0, 1, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   if (dist_parallel_for(replica, 0, 1, 0, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
+  if (dist_parallel_for(replica, INT64_MIN, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT)
+    return DIST_INTERNAL;
   if (dist_parallel_for(replica, 0, 1, 1, NULL, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   if (dist_parallel_for(NULL, 0, 1, 1, count_up, NULL) != DIST_INVALID_ARGUMENT) return DIST_INTERNAL;
   return DIST_OK;
