@@ -138,6 +138,8 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
       report.group = here.where->number();
       copy_text(report.tag, statement.tag);
       describe(statement, report.expected, sizeof report.expected);
+      std::snprintf(report.received, sizeof report.received, "waits for another %s, which waits for it",
+                    word);
     }
     char meeting[128];
     name_meeting(statement, sequence, meeting, sizeof meeting);

@@ -2751,7 +2751,8 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_position(dist_iterator *iterat
  * Context  Strategy, concurrent.
  * Blocks   While files are read up to the position; a source of one callback is asked for that element at once.
  * Owns     *out_iterator is the caller's: dist_iterator_destroy().
- * Errors   As dist_iterator_create(); INVALID_ARGUMENT also for a position that the dataset has not.
+ * Errors   As dist_iterator_create(); INVALID_ARGUMENT also for a position that the dataset has not, and for a number of it
+ *          that is below 0 or above 2^62.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *dataset,
@@ -3284,8 +3285,9 @@ DIST_API void dist_checkpoint_options_init(dist_checkpoint_options *options, uin
  *                               has no one value, as dist_variable_read().
  *          FAILED_PRECONDITION  inside a replica function; another strategy's variable; a forked child.
  *          NOT_FOUND            the folder is not there.
- *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory), DATA_LOSS (a broken disk), UNAVAILABLE: in the
- *          system's words. What was at the path is still there, and nothing else is left.
+ *          PERMISSION_DENIED, RESOURCE_EXHAUSTED (no space, no memory, a file larger than the process may make one, which
+ *          ends no process by SIGXFSZ), DATA_LOSS (a broken disk), UNAVAILABLE: in the system's words. What was at the path
+ *          is still there, and nothing else is left.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_checkpoint_save(dist_strategy *strategy, const char *path,

@@ -123,6 +123,53 @@ static void reports_are_lines(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+/* Who gathers parts that do not add up, or gives one buffer to all, is told what was wanted and what came. */
+static dist_status do_not_fit(dist_replica *replica, void *user_data) {
+  static float whole[4], parts[2][2];
+  static const int64_t size_of_whole[] = {3}, size_of_part[] = {2};
+  const int32_t id = dist_replica_id(replica);
+  const int overlap = user_data != NULL;
+  const dist_tensor in = {parts[id], DIST_F32, 1, size_of_part, NULL};
+  dist_tensor out = {overlap ? parts[0] : whole, DIST_F32, 1, overlap ? size_of_part : size_of_whole, NULL};
+  return overlap ? dist_scan(replica, DIST_REDUCE_SUM, DIST_SCAN_INCLUSIVE, &in, &out, 1, NULL)
+                 : dist_all_gather(replica, &in, &out, 1, NULL);
+}
+
+static void refusals_have_all_fields(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  report error;
+  assert_int_equal(dist_run(strategy, do_not_fit, NULL, NULL), DIST_INVALID_ARGUMENT);
+  read_report(&error);
+  assert_string_equal(error.expected, "4 elements along the axis");
+  assert_string_equal(error.received, "3 elements along the axis");
+  assert_true(error.hint[0] != '\0');
+  assert_int_equal(dist_run(strategy, do_not_fit, &error, NULL), DIST_INVALID_ARGUMENT);
+  read_report(&error);
+  assert_string_equal(error.expected, "memory of its own for every tensor");
+  assert_string_equal(error.received, "buffers that overlap");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+static dist_status another_variable(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  const float number = 1;
+  const dist_tensor scalar = {(void *)&number, DIST_F32, 0, NULL, NULL};
+  dist_variable *variable = NULL;
+  return dist_replica_variable(replica, dist_replica_id(replica) == 0 ? "a" : "b", &scalar, NULL, &variable);
+}
+
+/* By what the host has called, not by how it is done. */
+static void reports_name_the_call(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  assert_int_equal(dist_run(strategy, another_variable, NULL, NULL), DIST_INVALID_ARGUMENT);
+  assert_has(dist_last_error(), "replica_variable #1");
+  assert_null(strstr(dist_last_error(), "merge_call"));
+  assert_null(strstr(dist_last_error(), "0x"));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* ---- Messages ---- */
 
 static void messages_keep_their_lines_and_lose_the_rest(void **state) {
@@ -207,6 +254,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tags_become_lines),
       cmocka_unit_test(reports_are_lines),
+      cmocka_unit_test(refusals_have_all_fields),
+      cmocka_unit_test(reports_name_the_call),
       cmocka_unit_test(messages_keep_their_lines_and_lose_the_rest),
       cmocka_unit_test(names_are_lines),
       cmocka_unit_test(descriptions_are_lines),
