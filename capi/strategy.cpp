@@ -102,6 +102,10 @@ dist_status dist_strategy_destroy(dist_strategy* strategy) {
   return Strategy::destroy(reinterpret_cast<Strategy*>(strategy)).code();
 }
 
+dist_status dist_strategy_shutdown(dist_strategy* strategy, int64_t timeout_ns) {
+  return Strategy::shut_down(reinterpret_cast<Strategy*>(strategy), timeout_ns).code();
+}
+
 int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {
   return strategy == nullptr ? 0 : unwrap(strategy).num_replicas();
 }

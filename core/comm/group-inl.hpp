@@ -18,6 +18,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
       number_(membership.number),
       part_of_(membership.part_of),
       wait_graph_(membership.wait_graph),
+      keeper_(membership.keeper),
       policy_(policy),
       host_(host),
       timeout_ns_(timeout_ns) {

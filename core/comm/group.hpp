@@ -54,7 +54,7 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/comm/offer.hpp"
+#include "core/comm/line.hpp"
 #include "core/comm/statement.hpp"
 #include "core/comm/wait_graph.hpp"
 #include "core/comm/word.hpp"
@@ -62,46 +62,13 @@
 
 namespace dist {
 
-// Two cache lines: most CPUs fetch them in pairs.
-inline constexpr std::size_t kApart = 128;
-inline constexpr std::size_t kCacheLine = 64;
-
-// One member's side of a meeting, as peers see it.
-template <class Sync>
-struct alignas(kApart) BasicLine {
-  static constexpr std::size_t kInlineBytes = 96;
-
-  BasicWord<Sync> meeting;  // published last
-  uint64_t signature = 0;
-  // Where the member was when it published: a hint for those who wait for it.
-  typename Sync::template Atomic<int> cpu{-1};
-  const void* extra = nullptr;  // all_reduce in the line: the output; merge_call: the arguments
-  union {
-    Offer offer;
-    std::byte bytes[kInlineBytes];
-  };
-
-  BasicLine() noexcept : offer{} {}
-};
-using Line = BasicLine<OsSync>;
-static_assert(sizeof(Line) == kApart, "a line is one pair of cache lines");
-static_assert(offsetof(Line, offer) + offsetof(Offer, out) == kApart / 2, "the offer's head is in the first");
-
-// Bytes that a member brings to a meeting and that its line is too short for. Used as lines are: what is
-// published with a line lies there until the meeting after the next. A page each, since CPUs that read one in
-// order go on to fetch what lies behind it, up to the page's end: lines that their owner is about to write.
-struct alignas(4096) Luggage {
-  static constexpr std::size_t kBytes = 1536;
-
-  std::byte bytes[kBytes];
-};
-
 // Which replicas a group has.
 struct Membership {
   int32_t number = 0;               // of the group in its strategy; 0: all replicas
   const int32_t* ids = nullptr;     // rank by rank; NULL: a replica's rank is its id
   WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
-  int32_t part_of = -1;  // the replica whose logical devices the members are; -1: they are replicas
+  int32_t part_of = -1;       // the replica whose logical devices the members are; -1: they are replicas
+  Counted* keeper = nullptr;  // what the group lies in, and works hold with it; NULL: nothing that is counted
 };
 
 template <class Sync>
@@ -315,8 +282,15 @@ class BasicGroup final : public Gathering {
   // Runs that have ended in trouble.
   uint32_t failures() const noexcept { return failures_; }
   // Works that refer to this group: it must outlive them.
-  void hold() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
-  void let_go() noexcept { holders_.fetch_sub(1, std::memory_order_release); }
+  void hold() noexcept {
+    if (keeper_ != nullptr) keeper_->retain();
+    holders_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void let_go() noexcept {
+    Counted* const keeper = keeper_;
+    holders_.fetch_sub(1, std::memory_order_release);
+    if (keeper != nullptr) keeper->release();
+  }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
   // Where cancel() has ended the run's meetings and nobody has said of what yet: what `report()` gives.
   template <class Report>
@@ -476,6 +450,7 @@ class BasicGroup final : public Gathering {
   const int32_t part_of_;
   int32_t* ids_ = nullptr;
   WaitGraph* const wait_graph_;
+  Counted* const keeper_;
   const WaitPolicy policy_;
   const Host host_;
   const int64_t timeout_ns_;

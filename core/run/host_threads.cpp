@@ -27,7 +27,8 @@ thread_local ThreadEnd thread_end;
 Status ReplicaPool::end_of_run(uint32_t run) noexcept {
   const WaitPolicy& policy = group_.policy();
   const auto ended = [&] {
-    return static_cast<int32_t>(ended_.value.load(std::memory_order_seq_cst) - run) >= 0;
+    return static_cast<int32_t>(ended_.value.load(std::memory_order_seq_cst) - run) >= 0 ||
+           closing_.load(std::memory_order_seq_cst);
   };
   const int64_t start = host_.now_ns();
   while (!spin_until(policy, ended)) {
@@ -46,6 +47,7 @@ Status ReplicaPool::end_of_run(uint32_t run) noexcept {
     if (ended()) break;
     ended_.sleep(seen, host_.slice_ns(left), policy, ended);
   }
+  if (static_cast<int32_t>(ended_.value.load(std::memory_order_acquire) - run) < 0) return shutting_down();
   return kOk;
 }
 
@@ -66,6 +68,10 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
   Seat& seat = seats_[id];
   for (;;) {
     lock_.lock();
+    if (closing_.load(std::memory_order_relaxed)) {
+      lock_.unlock();
+      return shutting_down();
+    }
     if (!open_ && seat.occupied) {
       // The thread that was this replica in the run before has yet to read how that ended.
       lock_.unlock();
@@ -125,10 +131,11 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   depart(seat(replica), status);
   const Status ended = end_of_run(run);
   lock_.lock();
-  const RunLockHolder holder(lock_);
-  seat(replica).occupied = false;
-  if (!ended.ok()) return ended;
-  return outcome_.ok() ? kOk : fail(outcome_error_);
+  const Status status_of_run = !ended.ok() ? ended : outcome_.ok() ? kOk : fail(outcome_error_);
+  Counted* const kept = go(seat(replica));
+  lock_.unlock();
+  if (kept != nullptr) kept->release();
+  return status_of_run;
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
@@ -136,8 +143,9 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
          failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
                              replica.id()));
   lock_.lock();
-  const RunLockHolder holder(lock_);
-  seat(replica).occupied = false;
+  Counted* const kept = go(seat(replica));
+  lock_.unlock();
+  if (kept != nullptr) kept->release();
 }
 
 }  // namespace dist

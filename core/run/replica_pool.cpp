@@ -63,7 +63,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
     : memory_(memory),
       group_(group),
       channel_(memory, group, options.helpers, options.cache_bytes),
-      subgroups_(memory, graph, options.part_of),
+      subgroups_(memory, graph, options.part_of, options.keeper),
       graph_(graph),
       host_(host),
       options_(options),
@@ -81,12 +81,8 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
 ReplicaPool::~ReplicaPool() {
   InnerPool::destroy(inner_.load(std::memory_order_acquire));
   for (DeviceTeam* const team : teams_) DeviceTeam::destroy(team);
-  stopping_ = true;
-  started_.publish(run_ + 1, group_.policy());
-  for (int i = 0; i < made_; ++i) {
-    seats_[i].thread.join();
-    seats_[i].~Seat();
-  }
+  end_threads();
+  for (int i = 0; i < made_; ++i) seats_[i].~Seat();
   memory_.deallocate(seats_, static_cast<std::size_t>(options_.num_replicas) * sizeof(Seat), alignof(Seat));
 }
 
@@ -100,6 +96,7 @@ Status ReplicaPool::start() noexcept {
 Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
+  seat.fate.store(kOwned, std::memory_order_relaxed);
   return seat.thread.start(thread_main, &seat);
 }
 
@@ -128,8 +125,24 @@ Status ReplicaPool::revive() noexcept {
   return kOk;
 }
 
+// Of a library's thread, which may end in the middle of its function too.
+class ReplicaPool::ThreadLife {
+ public:
+  explicit ThreadLife(Seat& seat) noexcept : seat_(seat), keeper_(seat.replica.pool().options_.keeper) {}
+  ~ThreadLife() {
+    if (seat_.fate.exchange(kEnded, std::memory_order_acq_rel) == kOrphan) keeper_->release();
+  }
+  ThreadLife(const ThreadLife&) = delete;
+  ThreadLife& operator=(const ThreadLife&) = delete;
+
+ private:
+  Seat& seat_;
+  Counted* const keeper_;
+};
+
 void* ReplicaPool::thread_main(void* argument) {
   auto& seat = *static_cast<Seat*>(argument);
+  const ThreadLife life(seat);
   ReplicaPool& pool = seat.replica.pool();
   const int id = seat.replica.id();
   char name[16];
@@ -153,15 +166,19 @@ void ReplicaPool::serve(Seat& seat) {
   const WaitPolicy& policy = group_.policy();
   uint32_t seen = seat.finished.value.load(std::memory_order_relaxed);
   for (;;) {
-    const auto next = [&] { return started_.value.load(std::memory_order_acquire) != seen; };
+    // seq_cst: the looks of a sleeper. A run that was started is done before the thread stops.
+    const auto next = [&] {
+      return started_.value.load(std::memory_order_seq_cst) != seen ||
+             stopping_.load(std::memory_order_seq_cst);
+    };
     if (!spin_until(policy, next)) {
       do {
-        started_.sleep(seen, -1, policy,
-                       [&] { return started_.value.load(std::memory_order_seq_cst) != seen; });
+        started_.sleep(seen, -1, policy, next);
       } while (!next());
     }
-    seen = started_.value.load(std::memory_order_acquire);
-    if (stopping_) return;
+    const uint32_t latest = started_.value.load(std::memory_order_acquire);
+    if (latest == seen) return;
+    seen = latest;
     group_.keep_apart(seat.replica.id(), caller_cpu_);
     perform(seat);
   }
@@ -235,9 +252,9 @@ void ReplicaPool::tell_teams(const Seat& failed) noexcept {
   }
 }
 
-bool ReplicaPool::all_finished() const noexcept {
+bool ReplicaPool::all_finished(uint32_t run) const noexcept {
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].finished.value.load(std::memory_order_acquire) != run_) return false;
+    if (seats_[i].finished.value.load(std::memory_order_acquire) != run) return false;
   }
   return true;
 }
@@ -265,6 +282,7 @@ class ReplicaPool::CancelLink final : public Cancel::Link {
 Status ReplicaPool::inner(ReplicaPool** out) {
   InnerPool* made = inner_.load(std::memory_order_acquire);
   if (made == nullptr) {
+    if (closing_.load(std::memory_order_relaxed)) return shutting_down();
     if (options_.threads == DIST_THREADS_HOST && options_.num_replicas > 1) {
       return failed_precondition(
           "a run inside a merge function needs threads beside the replicas', which wait; a strategy with "
@@ -381,6 +399,7 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
   switch (lock_.lock(host_, deadline_ns, limits.cancel)) {
     case RunLock::Wait::kLocked: break;
     case RunLock::Wait::kCancelled: return cancelled_early(*limits.cancel);
+    case RunLock::Wait::kClosed: return shutting_down();
     case RunLock::Wait::kDeadline:
       return fail(DIST_DEADLINE_EXCEEDED, "an earlier run of this strategy has not ended within %s",
                   DurationText(limits.timeout_ns).text);
@@ -402,6 +421,8 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   DIST_TRY(revive());
 
   options_.outer == nullptr ? begin_groups(deadline_ns) : begin_groups_inside(deadline_ns);
+  // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
+  if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
   const CancelScope scope(limits.cancel, link);
   if (scope.late()) return cancelled_early(*limits.cancel);

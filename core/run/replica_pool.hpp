@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/base/cancel.hpp"
@@ -65,14 +66,15 @@ class ReplicaPool {
     std::size_t cache_bytes;
     Arena* helpers;  // of asynchronous collectives; NULL: the replicas' threads alone do them
     FlightRecorder* recorder;
-    void* owner;  // the strategy, which lies above
-    bool alone;   // there is one replica by kind, and what it reduces or gathers is given back as it is
+    void* owner;      // the strategy, which lies above
+    Counted* keeper;  // the same, for threads that it must outlive
+    bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
     const DeviceMesh* devices = nullptr;  // what each replica is made of; NULL: of nothing but itself
     int part_of = -1;                     // the replica that all of these are logical devices of; -1: none
     DeviceTeam* team = nullptr;           // that these are
-    const ReplicaPool* outer = nullptr;   // in whose runs these are inside; NULL: none
     int first_core = 0;   // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
     int cores_apart = 1;  // from one replica to the next
+    const ReplicaPool* outer = nullptr;  // in whose runs these are inside; NULL: none
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -121,6 +123,12 @@ class ReplicaPool {
   // False: a run is under way.
   bool idle() noexcept;
 
+  // Refuses runs from now on, ends those that wait or are under way, waits for their functions until
+  // `deadline_ns` of the host's clock (0: for ever), and ends the threads. Those that are still inside a
+  // function then hold the keeper until they are out. `inside` is who they are, in words; "" where there are
+  // none.
+  void shut_down(int64_t deadline_ns, std::span<char> inside) noexcept;
+
   // Runs the body on every replica, after the runs that were asked for before. With a timeout it may return
   // while replicas are still inside; runs are refused until these are out.
   Status run(const Body& body, const RunLimits& limits);
@@ -132,6 +140,8 @@ class ReplicaPool {
   void abandon(Replica& replica) noexcept;
 
  private:
+  // A library's thread is joined; or it is left alone, and lets go of the keeper at its end.
+  enum : uint32_t { kOwned, kOrphan, kEnded };
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
          int threads, std::size_t cache_bytes) noexcept
@@ -140,11 +150,14 @@ class ReplicaPool {
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
     uint32_t entered = 0;       // the latest run that it took part in
+    Counted* keeps = nullptr;   // what a host's thread holds while it is inside, after shut_down()
     bool occupied = false;      // a host's thread has entered and is not yet back from leaving
     bool thread_ended = false;  // inside a run, by pthread_exit()
     Thread thread;
+    std::atomic<uint32_t> fate{kOwned};  // of the thread
     ErrorRecord error;
   };
+  class ThreadLife;
   class Turn;
   class CancelLink;
 
@@ -162,6 +175,7 @@ class ReplicaPool {
   void cancel_from_outside(const char* reason) noexcept;
   void begin_groups(int64_t deadline_ns) noexcept;
   void begin_groups_inside(int64_t deadline_ns) noexcept;
+  static Status shutting_down() noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
@@ -170,9 +184,18 @@ class ReplicaPool {
   }
   Status revive() noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
-  bool all_finished() const noexcept;
+  bool all_finished(uint32_t run) const noexcept;
+  bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
-  void list_inside(char* text, std::size_t size) const noexcept;
+  void list_inside(char* text, std::size_t size) const noexcept { list_inside(run_, text, size); }
+  void list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
+  void refuse_runs() noexcept;
+  bool await_callers(int64_t deadline_ns) noexcept;
+  void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;
+  void leave_host_threads(std::span<char> inside) noexcept;
+  void end_threads() noexcept;
+  void end_thread(Seat& seat) noexcept;
+  Counted* go(Seat& seat) noexcept;
   Status overdue(int64_t timeout_ns) noexcept;
   void depart(Seat& seat, Status status) noexcept;
   Status end_of_run(uint32_t run) noexcept;
@@ -192,15 +215,17 @@ class ReplicaPool {
   std::atomic<InnerPool*> inner_{nullptr};  // made when first asked for
   std::mutex beginning_;                    // of a run inside another one, against that one's cancel
   std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
+  std::atomic<bool> closing_{false};        // shut_down() has begun
+  Word gone_;                               // host threads that have left since
   MergeSlot merge_slot_;
   int cpus_[DIST_MAX_REPLICAS];
   int num_cpus_ = 0;
   // What a run's begin tells the library's threads, in one cache line.
-  alignas(kApart) Word started_;  // the latest run, or one more to stop
+  alignas(kApart) Word started_;  // the latest run
   uint32_t run_ = 0;              // the latest run
   int caller_cpu_ = -1;           // where replica 0 was at its begin, if it is the caller
   Body body_{};
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
   // Host threads.
   alignas(kApart) Word ended_;  // the latest run that all have left
   bool open_ = false;

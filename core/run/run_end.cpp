@@ -67,11 +67,11 @@ void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
   if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
-void ReplicaPool::list_inside(char* text, std::size_t size) const noexcept {
+void ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
   std::size_t used = 0;
   text[0] = '\0';
   for (int i = 0; i < options_.num_replicas && used + 1 < size; ++i) {
-    if (seats_[i].finished.value.load(std::memory_order_acquire) == run_) continue;
+    if (seats_[i].finished.value.load(std::memory_order_acquire) == run) continue;
     const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
     used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
   }
@@ -127,7 +127,8 @@ Status ReplicaPool::outcome() const noexcept {
   }
   if (first != nullptr) return fail(first->error);
   if (!group_.cancelled()) return kOk;
-  const char* const reason = group_.cancel_reason();
+  const char* reason = group_.cancel_reason();
+  if (reason == nullptr && closing_.load(std::memory_order_relaxed)) reason = "dist_strategy_shutdown()";
   return fail(DIST_CANCELLED, "the run was cancelled: %s",
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }

@@ -15,9 +15,20 @@ void RunLock::Waiter::cancelled(const char*) noexcept {
 void RunLock::lock() noexcept { (void)lock(Host{}, 0, nullptr); }
 
 RunLock::Wait RunLock::lock(const Host& host, int64_t deadline_ns, Cancel* cancel) noexcept {
-  if (try_lock()) return Wait::kLocked;
+  return try_lock() ? Wait::kLocked : wait(host, deadline_ns, cancel, false);
+}
+
+RunLock::Wait RunLock::lock_last(const Host& host, int64_t deadline_ns) noexcept {
+  return try_lock() ? Wait::kLocked : wait(host, deadline_ns, nullptr, true);
+}
+
+RunLock::Wait RunLock::wait(const Host& host, int64_t deadline_ns, Cancel* cancel, bool last) noexcept {
   Waiter me;
-  if (!join(me)) return Wait::kLocked;
+  switch (join(me, last)) {
+    case Joined::kQueued: break;
+    case Joined::kLocked: return Wait::kLocked;
+    case Joined::kClosed: return Wait::kClosed;
+  }
   // acquire: for hand_on()'s release, what the runs before have left.
   const auto told = [&] { return me.word.load(std::memory_order_acquire) != Waiter::kWaiting; };
   Wait end = Wait::kCancelled;
@@ -34,26 +45,49 @@ RunLock::Wait RunLock::lock(const Host& host, int64_t deadline_ns, Cancel* cance
       waiting = !told();
     }
   }
-  if (me.word.load(std::memory_order_acquire) == Waiter::kChosen) return Wait::kLocked;
+  const uint32_t word = me.word.load(std::memory_order_acquire);
+  if (word == Waiter::kChosen) return Wait::kLocked;
+  if (word == Waiter::kClosed) end = Wait::kClosed;
   if (!leave(me)) unlock();
   return end;
 }
 
+// Under the mutex, so that nobody sees the queue empty who would open a lock that is marked as queued for.
 // False: it opened meanwhile, and is the caller's.
-bool RunLock::join(Waiter& waiter) noexcept {
-  const std::lock_guard lock(mutex_);
-  // Under the mutex nobody sees the queue empty who would open a lock that is marked as queued for.
+bool RunLock::mark() noexcept {
   for (uint32_t state = kOpen;;) {
     if (state_.compare_exchange_weak(state, state == kOpen ? kHeld : kQueued, std::memory_order_acquire,
                                      std::memory_order_relaxed)) {
-      if (state == kOpen) return false;
-      break;
+      return state != kOpen;
     }
   }
+}
+
+RunLock::Joined RunLock::join(Waiter& waiter, bool last) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (closed_ && !last) return Joined::kClosed;
+  if (!mark()) return Joined::kLocked;
   waiter.previous = last_;
   (last_ == nullptr ? first_ : last_->next) = &waiter;
   last_ = &waiter;
   waiter.queued = true;
+  return Joined::kQueued;
+}
+
+void RunLock::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  for (Waiter* waiter = first_; waiter != nullptr; waiter = waiter->next) {
+    uint32_t waiting = Waiter::kWaiting;
+    if (waiter->word.compare_exchange_strong(waiting, Waiter::kClosed, std::memory_order_relaxed))
+      unpark_all(waiter->word);
+  }
+}
+
+bool RunLock::bequeath(Counted& heir) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!mark()) return false;
+  heir_ = &heir;
   return true;
 }
 
@@ -78,27 +112,29 @@ void RunLock::take_out(Waiter& waiter) noexcept {
 
 // The lock is marked as queued for: gives it to the first, or opens it where all have left.
 void RunLock::hand_on() noexcept {
-  Waiter* next;
-  do {
+  for (;;) {
+    Waiter* next;
+    Counted* heir;
     {
       const std::lock_guard lock(mutex_);
       next = first_;
+      heir = next == nullptr ? heir_ : nullptr;
       if (next != nullptr) take_out(*next);
       // relaxed: the mutex orders it with those who join. The lock is still held.
-      if (first_ == nullptr) state_.store(kHeld, std::memory_order_relaxed);
+      if (first_ == nullptr && heir_ == nullptr) state_.store(kHeld, std::memory_order_relaxed);
     }
+    if (heir != nullptr) return heir->release();
     if (next != nullptr) {
       // Its word may be gone once it reads this: the wake-up takes the address alone.
       const std::atomic<uint32_t>& word = next->word;
       next->word.store(Waiter::kChosen, std::memory_order_release);
-      unpark_all(word);
-      return;
+      return unpark_all(word);
     }
     uint32_t held = kHeld;
     // Somebody may have joined since.
     if (state_.compare_exchange_strong(held, kOpen, std::memory_order_release, std::memory_order_relaxed))
       return;
-  } while (true);
+  }
 }
 
 }  // namespace dist

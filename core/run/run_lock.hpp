@@ -23,7 +23,7 @@ namespace dist {
 class RunLock {
  public:
   // How a wait ended: the lock is the caller's; or it is not, and why.
-  enum class Wait { kLocked, kDeadline, kCancelled };
+  enum class Wait { kLocked, kDeadline, kCancelled, kClosed };
 
   bool try_lock() noexcept {
     uint32_t open = kOpen;
@@ -40,13 +40,20 @@ class RunLock {
     hand_on();
   }
 
+  // For good: who queues leaves, and nobody queues any more, but for who ends what the lock lies in.
+  void close() noexcept;
+  // As lock(), for that one.
+  Wait lock_last(const Host& host, int64_t deadline_ns) noexcept;
+  // Who holds it lets go of `heir` instead of opening it. False: it was open, and is the caller's.
+  bool bequeath(Counted& heir) noexcept;
+
  private:
   static constexpr uint32_t kOpen = 0;
   static constexpr uint32_t kHeld = 1;
   static constexpr uint32_t kQueued = 2;  // held, and others may wait: who unlocks looks at the queue
 
   struct Waiter final : Cancel::Link {
-    enum : uint32_t { kWaiting, kChosen, kCancelled };
+    enum : uint32_t { kWaiting, kChosen, kCancelled, kClosed };
     void cancelled(const char* reason) noexcept override;
     std::atomic<uint32_t> word{kWaiting};
     Waiter* next = nullptr;
@@ -54,7 +61,11 @@ class RunLock {
     bool queued = false;
   };
 
-  bool join(Waiter& waiter) noexcept;
+  enum class Joined { kQueued, kLocked, kClosed };
+
+  Wait wait(const Host& host, int64_t deadline_ns, Cancel* cancel, bool last) noexcept;
+  Joined join(Waiter& waiter, bool last) noexcept;
+  bool mark() noexcept;
   bool leave(Waiter& waiter) noexcept;
   void take_out(Waiter& waiter) noexcept;
   void hand_on() noexcept;
@@ -63,6 +74,8 @@ class RunLock {
   std::mutex mutex_;  // of the queue
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;
+  Counted* heir_ = nullptr;
+  bool closed_ = false;
 };
 
 // Holds a lock that was taken, to the end of the scope.

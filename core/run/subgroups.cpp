@@ -10,7 +10,7 @@ Subgroup* Subgroups::create(ReplicaPool& pool, const int32_t* ids, int size, Wai
   policy.lanes = std::min(policy.lanes, size);
   const std::lock_guard lock(mutex_);
   all_.reserve(all_.size() + 1);
-  const Membership membership{latest_number_ + 1, ids, &graph_, part_of_};
+  const Membership membership{latest_number_ + 1, ids, &graph_, part_of_, keeper_};
   void* place = memory_.allocate(sizeof(Subgroup), alignof(Subgroup));
   Subgroup* made;
   try {

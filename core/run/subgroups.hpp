@@ -33,8 +33,12 @@ struct Subgroup {
 class Subgroups {
  public:
   // `part_of`: the replica that all members are logical devices of; -1: they are replicas.
-  Subgroups(Memory& memory, WaitGraph& graph, int32_t part_of)
-      : memory_(memory), graph_(graph), part_of_(part_of), all_(&memory) {}
+  Subgroups(Memory& memory, WaitGraph& graph, int32_t part_of, Counted* keeper)
+      : memory_(memory), graph_(graph), part_of_(part_of), keeper_(keeper), all_(&memory) {}
+  // Those that are left end with it.
+  ~Subgroups() {
+    while (!all_.empty()) destroy(all_.back());
+  }
 
   // Outside runs. Throws std::bad_alloc.
   Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
@@ -70,6 +74,7 @@ class Subgroups {
   Memory& memory_;
   WaitGraph& graph_;
   const int32_t part_of_;
+  Counted* const keeper_;
   std::mutex mutex_;  // changes of the list against cancel(); runs see no change
   std::pmr::vector<Subgroup*> all_;
   int32_t latest_number_ = 0;

@@ -243,15 +243,21 @@ Status check_enter(const Strategy& strategy) noexcept {
   return place_for(strategy) == Place::kWithAnother ? with_another("dist_replica_enter") : kOk;
 }
 
-Status check_no_scope(const Strategy& strategy) noexcept {
-  if (current().scope == &strategy) {
+Status check_no_scope(const Strategy& strategy, const char* call) noexcept {
+  const Current& here = current();
+  if (here.scope == &strategy) {
     return failed_precondition(
-        "dist_strategy_destroy(): this thread is in the strategy's scope; leave it first (dist_scope_exit(), "
-        "dist_set_strategy(NULL))");
+        "%s(): this thread is in the strategy's scope; leave it first (dist_scope_exit(), "
+        "dist_set_strategy(NULL))",
+        call);
   }
-  if (thread_default.strategy() == &strategy) {
-    return failed_precondition("dist_strategy_destroy(): a thread's default strategy ends with its thread");
+  if (here.replica != nullptr && owner_of(*here.replica) == &strategy) {
+    return failed_precondition(
+        "%s(): this thread is inside replica %d's function, which would wait for itself", call,
+        here.replica->id());
   }
+  if (thread_default.strategy() == &strategy)
+    return failed_precondition("%s(): a thread's default strategy ends with its thread", call);
   return kOk;
 }
 

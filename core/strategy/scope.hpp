@@ -33,7 +33,8 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out);
 // OK where this thread may become a replica of the strategy (dist_replica_enter()).
 Status check_enter(const Strategy& strategy) noexcept;
-// OK where the strategy may end: this thread would be left in its scope, or without its default one.
-Status check_no_scope(const Strategy& strategy) noexcept;
+// OK where the strategy may end: this thread would be left in its scope or function, or without its default
+// one.
+Status check_no_scope(const Strategy& strategy, const char* call) noexcept;
 
 }  // namespace dist

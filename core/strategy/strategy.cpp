@@ -2,6 +2,7 @@
 #include "core/strategy/strategy.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -131,50 +132,39 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   plan.origin.kind = options.kind;
   Devices devices(place);
   DIST_TRY(devices.set(options.kind, options.devices, plan.num_replicas, options.parameter_device));
-  void* block = place.allocate(sizeof(Strategy), alignof(Strategy));
-  Strategy* strategy;
-  try {
-    strategy = new (block) Strategy(memory, options, plan, std::move(devices));
-  } catch (...) {
-    place.deallocate(block, sizeof(Strategy), alignof(Strategy));
-    throw;
-  }
-  if (const Status started = strategy->pool_.start(); !started.ok()) {
-    strategy->~Strategy();
-    place.deallocate(block, sizeof(Strategy), alignof(Strategy));
-    return started;
-  }
-  *out = strategy;
+  auto strategy = make_counted<Strategy>(place, options, plan, std::move(devices));
+  DIST_TRY(strategy->pool_.start());
+  *out = strategy.take();
   return kOk;
 }
 
-Strategy::Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan, Devices devices)
-    : memory_(std::move(memory)),
+Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices)
+    : Counted(memory),
       origin_(plan.origin),
       timeout_ns_(plan.timeout_ns),
       devices_(std::move(devices)),
       communication_(options.communication),
       cross_device_(Ref<CrossDevice>::share(options.cross_device)),
       assignment_(Ref<DeviceAssignment>::share(options.mesh.assignment)),
-      mesh_(make_mesh(options.mesh, *memory_)),
+      mesh_(make_mesh(options.mesh, memory)),
       spmd_(options.mesh.spmd),
-      wait_graph_(*memory_, plan.num_replicas),
-      group_(*memory_, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
-             Membership{0, nullptr, &wait_graph_}),
-      arena_(*memory_, plan.usable_cpus),
-      progress_(*memory_, plan.usable_cpus),
-      recorder_(*memory_, plan.num_replicas),
-      variables_(*memory_),
-      pool_(*memory_, group_, wait_graph_, options.host,
+      wait_graph_(memory, plan.num_replicas),
+      group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
+             Membership{0, nullptr, &wait_graph_, -1, this}),
+      arena_(memory, plan.usable_cpus),
+      progress_(memory, plan.usable_cpus),
+      recorder_(memory, plan.num_replicas),
+      variables_(memory),
+      pool_(memory, group_, wait_graph_, options.host,
             {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
              last_level_cache_bytes(), options.threads == DIST_THREADS_HOST ? nullptr : &progress_,
-             &recorder_, this, has_one_replica(options.kind),
+             &recorder_, this, this, has_one_replica(options.kind),
              options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr, -1, nullptr, 0, mesh_.num_devices}) {}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
-  DIST_TRY(check_no_scope(*strategy));
+  DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
   if (!strategy->pool_.idle()) {
     return failed_precondition(
         "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
@@ -187,10 +177,24 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   if (strategy->group_.held()) {
     return failed_precondition("dist_strategy_destroy(): works of the strategy are left; destroy them first");
   }
-  const Ref<Memory> memory = strategy->memory_;
-  strategy->~Strategy();
-  memory->free(strategy, sizeof(Strategy), alignof(Strategy));
+  strategy->release();
   return kOk;
+}
+
+Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
+  if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
+  DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
+  const Host& host = strategy->group_.host();
+  const int64_t now = host.now_ns();
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  const int64_t deadline_ns =
+      timeout_ns < 0 ? 0 : now + std::min(timeout_ns, kNever - std::max<int64_t>(now, 0));
+  char inside[512] = "";
+  strategy->pool_.shut_down(deadline_ns, inside);
+  strategy->release();
+  if (inside[0] == '\0') return kOk;
+  return fail(DIST_DEADLINE_EXCEEDED, "the strategy is ended, but the functions of %s have not returned",
+              inside);
 }
 
 Status Strategy::in_forked_child() const noexcept {

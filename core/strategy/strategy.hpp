@@ -56,13 +56,16 @@ struct StrategyOrigin {
   double cpu_quota;  // of the cgroup, in CPUs; 0: none
 };
 
-class Strategy {
+// Counted: its host has one hold, and threads that are inside when the host gives that up have one each.
+class Strategy final : public Counted {
  public:
   static Status create(const StrategyOptions& options, Strategy** out);
   // Ends the strategy, unless a run is under way.
   static Status destroy(Strategy* strategy) noexcept;
+  // Ends it whatever its replicas do; those who are still inside after `timeout_ns` (< 0: no limit) end it
+  // with the last of them, and DEADLINE_EXCEEDED names them.
+  static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
-  Memory& memory() const noexcept { return *memory_; }
   int32_t kind() const noexcept { return origin_.kind; }
   // How values and variables are placed: the mesh strategy does it as the mirrored one does.
   int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
@@ -80,7 +83,7 @@ class Strategy {
   const DeviceMesh& mesh() const noexcept { return mesh_; }
   bool spmd() const noexcept { return spmd_; }
   CrossReplica cross_replica() noexcept {
-    return {memory_.get(), num_replicas(), &arena_, layout(), cross_device_.get()};
+    return {&memory(), num_replicas(), &arena_, layout(), cross_device_.get()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
@@ -92,14 +95,14 @@ class Strategy {
   // check_process(), and not inside a replica function. `call` is the function's name.
   Status check_cross_replica(const char* call) const noexcept;
 
- private:
   struct Plan;
+  // For create().
+  Strategy(Memory& memory, const StrategyOptions& options, const Plan& plan, Devices devices);
 
-  Strategy(Ref<Memory> memory, const StrategyOptions& options, const Plan& plan, Devices devices);
-  ~Strategy() = default;
+ private:
+  ~Strategy() override = default;
   Status in_forked_child() const noexcept;
 
-  Ref<Memory> memory_;
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
   const Devices devices_;

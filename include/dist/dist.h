@@ -460,6 +460,27 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
 DIST_API dist_status dist_strategy_destroy(dist_strategy *strategy);
 
 /**
+ * Ends a strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way, and waits
+ * for their functions up to `timeout_ns` (< 0: no limit; 0: not at all). Then its threads end, and groups that are
+ * left with it.
+ *
+ * A function that has not returned by then is left alone: collectives in it fail with CANCELLED, everything that it uses
+ * stays until it returns, and the last such thread frees it. That may be a thread of the library, a caller of
+ * dist_run(), whose call returns when its functions have, or a host's thread, by dist_replica_leave(). Values,
+ * variables and works may be released before and after, as after dist_strategy_destroy().
+ *
+ * Context  Strategy, serialized, but for runs that wait or are under way; not inside a function of its replicas, nor in
+ *          its scope. NULL is fine. In a forked child nothing is done.
+ * Blocks   Up to timeout_ns.
+ * Owns     Takes the strategy, also where DEADLINE_EXCEEDED says that functions are still inside.
+ * Errors   DEADLINE_EXCEEDED    the message names the replicas whose functions have not returned.
+ *          FAILED_PRECONDITION  inside a replica's function or a merge function of the strategy, or in its scope; a thread's
+ *                               default strategy. The strategy is as it was.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
+
+/**
  * How many replicas are in sync: the R of this page. 0 for NULL.
  *
  * Context  Any, concurrent.

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A gate that threads wait at until another one opens it, and a count that they wait for.
+ * A gate that threads wait at until another one opens it, a count that they wait for, and whether a thread
+ * sleeps. Included after common.h.
  */
 #ifndef TESTS_ABI_GATE_H
 #define TESTS_ABI_GATE_H
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 typedef struct gate {
   pthread_mutex_t mutex;
@@ -27,6 +32,21 @@ static inline void gate_await(gate *g, int count) {
   pthread_mutex_lock(&g->mutex);
   while (g->count < count) pthread_cond_wait(&g->changed, &g->mutex);
   pthread_mutex_unlock(&g->mutex);
+}
+
+/* The system's number of the calling thread. */
+static inline int this_thread(void) { return (int)syscall(SYS_gettid); }
+
+/* Whether a thread sleeps: the caller knows what alone it can sleep for. */
+static inline int sleeps(int thread) {
+  char path[64], line[256];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return 0;
+  const char *read = fgets(line, sizeof line, file);
+  fclose(file);
+  const char *state = read == NULL ? NULL : strrchr(line, ')');
+  return state != NULL && state[2] == 'S';
 }
 
 #endif

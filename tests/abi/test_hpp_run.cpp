@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <thread>
 
 namespace {
@@ -88,6 +89,37 @@ void cancelled_runs() {
     if (replica.id() == 0) with.cancel = moved.get();
     replica.barrier(with);
   }));
+}
+
+void shut_down() {
+  dist::strategy idle(2);
+  idle.run([](replica replica) { replica.barrier(); });
+  idle.shutdown(-1);
+  assert_null(idle.get());
+
+  dist::strategy stuck(2);
+  const dist::strategy_ref handle = stuck;
+  std::promise<void> inside;
+  std::promise<void> let_out;
+  dist_status seen = DIST_OK;
+  std::thread caller([&] {
+    try {
+      handle.run([&](replica replica) {
+        if (replica.id() != 1) return replica.barrier();
+        inside.set_value();
+        let_out.get_future().wait();
+        replica.barrier();
+      });
+    } catch (const dist::error &error) {
+      seen = error.code();
+    }
+  });
+  inside.get_future().wait();
+  REQUIRE_ERROR(DIST_DEADLINE_EXCEEDED, stuck.shutdown(0));
+  assert_null(stuck.get());
+  let_out.set_value();
+  caller.join();
+  assert_int_equal(seen, DIST_CANCELLED);
 }
 
 void something_that_is_no_exception() {
@@ -224,6 +256,7 @@ int main() {
       HPP_TEST(arguments_and_results),
       HPP_TEST(failing_runs),
       HPP_TEST(cancelled_runs),
+      HPP_TEST(shut_down),
       HPP_TEST(something_that_is_no_exception),
       HPP_TEST(a_run_past_its_deadline),
       HPP_TEST(cancelled_from_outside),

@@ -5,9 +5,6 @@
 #include "common.h"
 #include "gate.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 /* ---- The order ---- */
 
 enum { IN_LINE = 6 };
@@ -35,21 +32,9 @@ static dist_status note_place(dist_replica *replica, void *user_data) {
 
 static void *line_up_main(void *argument) {
   one_of_them *self = argument;
-  atomic_store(&self->thread, (int)syscall(SYS_gettid));
+  atomic_store(&self->thread, this_thread());
   self->status = dist_run(self->line->strategy, note_place, self, NULL);
   return NULL;
-}
-
-/* Sleeping: it has nothing to sleep for but the queue. */
-static int sleeps(int thread) {
-  char path[64], line[256];
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-  FILE *file = fopen(path, "r");
-  if (file == NULL) return 0;
-  const char *read = fgets(line, sizeof line, file);
-  fclose(file);
-  const char *state = read == NULL ? NULL : strrchr(line, ')');
-  return state != NULL && state[2] == 'S';
 }
 
 static dist_status hold(dist_replica *replica, void *user_data) {

@@ -69,6 +69,11 @@ Status Thread::start(void* (*main)(void*), void* argument) noexcept {
               strerrorname_np(error));
 }
 
+void Thread::detach() noexcept {
+  if (started_) pthread_detach(handle_);
+  started_ = false;
+}
+
 void Thread::join() noexcept {
   if (started_) pthread_join(handle_, nullptr);
   started_ = false;

@@ -42,6 +42,8 @@ class Thread {
   bool started() const noexcept { return started_; }
   // Waits for its end; it may be started again. Nothing happens where it was not started.
   void join() noexcept;
+  // Nobody waits for its end.
+  void detach() noexcept;
 
  private:
   pthread_t handle_{};

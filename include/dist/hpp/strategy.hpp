@@ -168,6 +168,14 @@ class strategy : public strategy_ref {
     check(dist_strategy_destroy(handle_));
     handle_ = nullptr;
   }
+  // Ends it whatever its replicas do. Throws DIST_DEADLINE_EXCEEDED where functions are still inside; it is gone all the
+  // same, and what they use ends with the last of them.
+  void shutdown(int64_t timeout_ns) {
+    const dist_status status = dist_strategy_shutdown(handle_, timeout_ns);
+    if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) handle_ = nullptr;
+    if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be asked for
+    check(status);
+  }
 
  private:
   void swap(strategy &other) noexcept {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: its end while functions of the host may be inside, and the end of its threads.
+//
+// Whoever is still inside at the deadline may come back to all that the strategy has: it holds the strategy
+// until then, and the last one frees it.
+//
+//     a library's thread       by its seat's fate: it lets go at its end, and nobody joins it
+//     the caller of a run      by the lock of runs: it lets go of the strategy instead of opening that
+//     a host's thread          by its seat, as it leaves
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "core/base/os/park.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/run/device_team.hpp"
+#include "core/run/inner_pool.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+namespace {
+
+// "replicas 1, 3", after what is there already.
+void add_inside(std::span<char> text, const char* ids, int part_of) noexcept {
+  char of[32] = "";
+  if (part_of >= 0) std::snprintf(of, sizeof of, " of replica %d", part_of);
+  const bool several = std::strchr(ids, ',') != nullptr;
+  const std::size_t used = std::strlen(text.data());
+  std::snprintf(text.data() + used, text.size() - used, "%s%s%s %s%s", used == 0 ? "" : "; ",
+                member_word(part_of), several ? "s" : "", ids, of);
+}
+
+}  // namespace
+
+Status ReplicaPool::shutting_down() noexcept {
+  return fail(DIST_CANCELLED, "dist_strategy_shutdown() ends this strategy: it runs nothing any more");
+}
+
+void ReplicaPool::refuse_runs() noexcept {
+  // seq_cst: before shut_down() cancels what has begun; a run that begins looks after its groups are clean.
+  closing_.store(true, std::memory_order_seq_cst);
+  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
+    inner->pool().refuse_runs();
+  for (DeviceTeam* const team : teams_) team->pool().refuse_runs();
+}
+
+void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcept {
+  refuse_runs();
+  cancel();
+  lock_.close();
+  if (options_.threads == DIST_THREADS_HOST) {
+    await_host_threads(deadline_ns, inside);
+  } else {
+    if (!await_callers(deadline_ns)) {
+      options_.keeper->retain();
+      // False: it has been opened just now.
+      if (!lock_.bequeath(*options_.keeper)) options_.keeper->release();
+    }
+    char ids[256];
+    list_inside(started_.value.load(std::memory_order_acquire), ids, sizeof ids);
+    if (ids[0] != '\0') add_inside(inside, ids, options_.part_of);
+  }
+  if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
+    inner->pool().shut_down(deadline_ns, inside);
+  for (DeviceTeam* const team : teams_) team->pool().shut_down(deadline_ns, inside);
+  end_threads();
+}
+
+// True: the lock of runs is taken, for good. False: the time is over, and a run is under way whose functions
+// have begun, so that nobody starts another one.
+bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
+  while (lock_.lock_last(host_, deadline_ns) != RunLock::Wait::kLocked) {
+    if (!all_finished(started_.value.load(std::memory_order_acquire))) return false;
+    // Its caller is on the way in or out, which takes no function of the host's.
+    yield_this_thread();
+  }
+  // Those of a run that was left at its deadline.
+  for (int i = first_library_replica(); i < options_.num_replicas; ++i)
+    (void)await_finished(seats_[i], deadline_ns);
+  return true;
+}
+
+void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept {
+  // Those who wait for the end of a run look again.
+  unpark_all(ended_.value);
+  for (;;) {
+    const uint32_t seen = gone_.value.load(std::memory_order_acquire);
+    const auto changed = [&] { return gone_.value.load(std::memory_order_seq_cst) != seen; };
+    const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
+    lock_.lock();
+    {
+      const RunLockHolder holder(lock_);
+      if (idle_locked()) return;
+      if (deadline_ns != 0 && left <= 0) return leave_host_threads(inside);
+    }
+    // In slices: one who was about to sleep until a run ends may have missed the wake-up.
+    constexpr int64_t kSliceNs = 1'000'000;
+    const int64_t slice = left < 0 ? kSliceNs : std::min(left, kSliceNs);
+    if (!spin_until(group_.policy(), changed)) gone_.sleep(seen, slice, group_.policy(), changed);
+    unpark_all(ended_.value);
+  }
+}
+
+// Under the lock: those who are inside hold the strategy.
+void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
+  char ids[256] = "";
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (!seats_[i].occupied) continue;
+    options_.keeper->retain();
+    seats_[i].keeps = options_.keeper;
+    const std::size_t used = std::strlen(ids);
+    std::snprintf(ids + used, sizeof ids - used, used == 0 ? "%d" : ", %d", i);
+  }
+  add_inside(inside, ids, options_.part_of);
+}
+
+// Under the lock: a host's thread leaves its seat. What it lets go of once the lock is open; NULL: nothing.
+Counted* ReplicaPool::go(Seat& seat) noexcept {
+  seat.occupied = false;
+  if (closing_.load(std::memory_order_relaxed)) gone_.advance();
+  return std::exchange(seat.keeps, nullptr);
+}
+
+// No further run is started. Threads that have done the latest one end now, the others by themselves.
+void ReplicaPool::end_threads() noexcept {
+  stopping_.store(true, std::memory_order_seq_cst);
+  for (int i = 0; i < made_; ++i) {
+    if (seats_[i].thread.started()) end_thread(seats_[i]);
+  }
+}
+
+void ReplicaPool::end_thread(Seat& seat) noexcept {
+  const auto ended = [&] { return seat.fate.load(std::memory_order_acquire) == kEnded; };
+  const uint32_t run = started_.value.load(std::memory_order_acquire);
+  if (seat.finished.value.load(std::memory_order_acquire) != run && !ended()) {
+    options_.keeper->retain();
+    uint32_t owned = kOwned;
+    if (seat.fate.compare_exchange_strong(owned, kOrphan, std::memory_order_acq_rel))
+      return seat.thread.detach();
+    options_.keeper->release();
+  }
+  // Who is about to sleep may miss a wake-up, since the word does not change.
+  while (!ended()) {
+    unpark_all(started_.value);
+    yield_this_thread();
+  }
+  seat.thread.join();
+}
+
+}  // namespace dist
