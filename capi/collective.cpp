@@ -63,11 +63,7 @@ Status issue(Replica& replica, const Caller& caller, Call& call, const dist_coll
         PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
     work->end_by(unwrap(options.cancel));
   } else {
-    auto made =
-        make_counted<ChannelWork>(memory, channel.get(), replica.works(), caller.me, caller.timeout_ns);
-    made->end_by(unwrap(options.cancel));
-    DIST_TRY(made->issue(caller, call));
-    work = Ref<Work>::adopt(made.take());
+    DIST_TRY(channel.get().issue(caller, call, replica.works(), unwrap(options.cancel), &work));
   }
   *options.out_work = wrap(work.take());
   return kOk;

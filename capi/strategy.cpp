@@ -84,6 +84,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.placement = given.placement;
     wanted.timeout_ns = given.timeout_ns;
     wanted.allocator = given.allocator;
+    wanted.async_bytes = given.async_bytes;
     wanted.host = {given.log, given.log_user_data, given.clock, given.clock_user_data};
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;

@@ -106,6 +106,24 @@ class Counted {
  private:
   template <class T, class... Arguments>
   friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments);
+
+  // `construct(place)`: a new T there.
+  template <class T, class Construct>
+  static Ref<T> make(Memory& memory, std::size_t bytes, Construct&& construct) {
+    void* place = memory.allocate(bytes, alignof(T));
+    T* object;
+    try {
+      object = construct(place);
+    } catch (...) {
+      memory.deallocate(place, bytes, alignof(T));
+      throw;
+    }
+    object->Counted::bytes_ = bytes;
+    object->Counted::align_ = alignof(T);
+    return Ref<T>::adopt(object);
+  }
 
   std::atomic<std::size_t> references_{1};
   Memory* memory_;
@@ -116,17 +134,17 @@ class Counted {
 // A new T(memory, arguments...) with one reference. Throws what the constructor throws, and bad_alloc.
 template <class T, class... Arguments>
 Ref<T> make_counted(Memory& memory, Arguments&&... arguments) {
-  void* place = memory.allocate(sizeof(T), alignof(T));
-  T* object;
-  try {
-    object = new (place) T(memory, std::forward<Arguments>(arguments)...);
-  } catch (...) {
-    memory.deallocate(place, sizeof(T), alignof(T));
-    throw;
-  }
-  object->Counted::bytes_ = sizeof(T);
-  object->Counted::align_ = alignof(T);
-  return Ref<T>::adopt(object);
+  return Counted::make<T>(memory, sizeof(T), [&](void* place) {
+    return new (place) T(memory, std::forward<Arguments>(arguments)...);
+  });
+}
+
+// The same with `room_bytes` behind it, aligned as it is.
+template <class T, class... Arguments>
+Ref<T> make_counted_with_room(Memory& memory, std::size_t room_bytes, Arguments&&... arguments) {
+  return Counted::make<T>(memory, sizeof(T) + room_bytes, [&](void* place) {
+    return new (place) T(memory, std::forward<Arguments>(arguments)...);
+  });
 }
 
 }  // namespace dist

@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
-// slot; the last to come compares their statements, opens the slot's pack (pack.hpp), and hands it to oneTBB.
-// A slot serves again kSlots collectives later: that many can be under way.
+// place (places.hpp); the last to come compares their statements, opens the place's pack (pack.hpp), and
+// hands it to oneTBB. Any number can be under way: where they would take more memory than the strategy
+// allows, who issues another waits for its oldest, and takes part in it as in any wait.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "core/cross_device/arena.hpp"
+#include "core/cross_device/async_memory.hpp"
 #include "core/cross_device/collectives.hpp"
-#include "core/cross_device/exchange.hpp"
-#include "core/cross_device/kept_call.hpp"
-#include "core/cross_device/pack.hpp"
+#include "core/cross_device/places.hpp"
 #include "core/cross_device/work.hpp"
 
 namespace dist {
 
+// What all channels of a strategy share.
+struct ChannelHome {
+  Arena*
+      helpers;  // where blocks are done beside the members; NULL: members alone do them, as they wait or ask
+  AsyncMemory* memory;
+  std::size_t cache_bytes;  // as in Exchange
+};
+
+class ChannelWork;
+
 class Channel {
  public:
-  static constexpr uint32_t kSlots = 16;
-
-  // `helpers`: where blocks are done beside the members; NULL: members alone do them, in their waits and
-  // questions. Throws std::bad_alloc.
-  Channel(Memory& memory, Group& group, Arena* helpers, std::size_t cache_bytes);
+  // Throws std::bad_alloc.
+  Channel(Memory& memory, Group& group, const ChannelHome& home);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -33,67 +39,47 @@ class Channel {
   // Before a run, with nobody inside, and before the group begins it.
   void begin_run() noexcept;
 
-  // Checks a call and issues it; its number among this member's. RESOURCE_EXHAUSTED where kSlots are under
-  // way.
-  Status issue(const Caller& caller, Call& call, uint32_t* out_number);
-
-  bool complete(uint32_t number) const noexcept { return slot(number).pack.complete(number); }
-  bool has_come(int rank, uint32_t number) const noexcept;
-  // Does blocks of it, if it is open, those of lane `first` before the others'.
-  void help(uint32_t number, int first) noexcept;
-  // Nobody touches the members' tensors of that number any more.
-  void close(uint32_t number) noexcept { slot(number).pack.close(number, static_cast<uint32_t>(size_)); }
-  // Whether those who have come to it came for different things.
-  bool disagree(int rank, uint32_t number, bool* out_decidable) const noexcept;
-  ErrorRecord report(uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
-  uint32_t sequence(uint32_t number) const noexcept { return number - first_; }
-  const Statement& statement(int rank, uint32_t number) const noexcept {
-    return entry(rank, number).statement;
-  }
-
-  Group& group() noexcept { return group_; }
+  // Checks a call and issues it; `cancel` may end it, or is NULL. Throws std::bad_alloc.
+  Status issue(const Caller& caller, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
 
  private:
-  struct Entry {
-    explicit Entry(Memory& memory) noexcept : kept(memory) {}
-    std::atomic<uint32_t> number{0};  // which collective it is about; published last
-    std::atomic<uint64_t> signature{
-        0};  // the statement's, for peers that do not know which number it has now
-    Statement statement;
-    KeptCall kept;
-    Offer offer;
-  };
-  struct Slot {
-    Pack pack;
-    std::optional<Exchange> exchange;
+  friend class ChannelWork;
+  using Chunk = Places::Chunk;
+  using Place = Places::Place;
+  class Counted;
+  class Patience;
+
+  struct alignas(kApart) Member {
+    Chunk* chunk = nullptr;  // of its latest
+    uint32_t issued = 0;     // its latest
   };
 
-  Slot& slot(uint32_t number) const noexcept { return slots_[number % kSlots]; }
-  std::size_t place(int rank, uint32_t number) const noexcept {
-    return (number % kSlots) * static_cast<std::size_t>(size_) + static_cast<std::size_t>(rank);
-  }
-  Entry& entry(int rank, uint32_t number) const noexcept { return entries_[place(rank, number)]; }
-  void open(int rank, uint32_t number) noexcept;
-  void launch(uint32_t number) noexcept;
-  static void run_task(void* channel, uint32_t number) noexcept;
+  uint32_t sequence(uint32_t number) const noexcept { return number - first_; }
+  Status find_place(const Caller& caller, uint32_t number, Patience& patience, Chunk** out);
+  Status count_copies(const Caller& caller, uint32_t number, Patience& patience, Counted& copies);
+  bool disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept;
+  ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
+  void open(Chunk& chunk, int rank, uint32_t number) noexcept;
+  // Does blocks of what is open there, those of lane `first` before the others'.
+  void help(Place& place, uint32_t first) noexcept;
+  void launch(Place& place, uint32_t number) noexcept;
+  static void run_task(void* place, uint32_t number) noexcept;
 
   Memory& memory_;
   Group& group_;
-  Arena* const helpers_;
-  const std::size_t cache_bytes_;
+  const ChannelHome home_;
   const int size_;
-  Slot* slots_ = nullptr;
-  Entry* entries_ = nullptr;
-  const Offer** offers_ = nullptr;  // as the entries
-  uint32_t* issued_ = nullptr;      // by rank; each one's own
-  uint32_t first_ = 0;              // issued before this run
+  Places places_;
+  Member* members_ = nullptr;  // by rank; each one's own
+  uint32_t first_ = 0;         // issued before this run
+  uint32_t refusals_ = 0;      // of memory, by the run before
 };
 
 // A group's channel, made when the first collective wants it.
 class LazyChannel {
  public:
-  LazyChannel(Memory& memory, Group& group, Arena* helpers, std::size_t cache_bytes) noexcept
-      : memory_(memory), group_(group), helpers_(helpers), cache_bytes_(cache_bytes) {}
+  LazyChannel(Memory& memory, Group& group, const ChannelHome& home) noexcept
+      : memory_(memory), group_(group), home_(home) {}
   ~LazyChannel();
   LazyChannel(const LazyChannel&) = delete;
   LazyChannel& operator=(const LazyChannel&) = delete;
@@ -105,48 +91,46 @@ class LazyChannel {
   void begin_run() noexcept {
     if (Channel* channel = made()) channel->begin_run();
   }
-  Arena* helpers() const noexcept { return helpers_; }
+  Arena* helpers() const noexcept { return home_.helpers; }
 
  private:
   Memory& memory_;
   Group& group_;
-  Arena* const helpers_;
-  const std::size_t cache_bytes_;
+  const ChannelHome home_;
   std::mutex mutex_;
   std::atomic<Channel*> made_{nullptr};
 };
 
-// One asynchronous collective of one member.
+// One asynchronous collective of one member, with copies of its description behind it.
 class ChannelWork final : public Work {
  public:
-  ChannelWork(Memory& memory, Channel& channel, WorkList& list, int rank, int64_t timeout_ns) noexcept
-      : Work(memory, channel.group(), list, rank, timeout_ns), channel_(channel) {}
-  Status issue(const Caller& caller, Call& call) {
-    DIST_TRY(channel_.issue(caller, call, &number_));
-    begin();
-    record(caller.recorder, channel_.statement(rank(), number_), number_, channel_.sequence(number_),
-           call.bytes);
-    return kOk;
-  }
+  ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Caller& caller, const Call& call,
+              Places::Chunk& chunk, uint32_t number) noexcept;
+  const Call& call() const noexcept { return call_; }
+  void begin(Recorder* recorder) noexcept;
+
   Status start() override;
   Status ready(std::size_t tensor) override;
-  bool has_come(int rank) const noexcept override { return channel_.has_come(rank, number_); }
+  bool has_come(int rank) const noexcept override;
   void check(int64_t waited_ns) noexcept override;
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {
-    return channel_.report(number_, trouble, waited_ns);
+    return channel_.report(chunk_, number_, trouble, waited_ns);
   }
   const Statement& statement(int64_t* out_sequence) const noexcept override {
     *out_sequence = channel_.sequence(number_);
-    return channel_.statement(rank(), number_);
+    return chunk_.brought(rank(), number_).statement;
   }
 
  private:
+  Places::Place& place() const noexcept { return chunk_.place(number_); }
   bool advance() noexcept override;
-  void give_up() noexcept override { channel_.close(number_); }
-  bool complete() const noexcept override { return channel_.complete(number_); }
+  void give_up() noexcept override;
+  bool complete() const noexcept override { return place().pack.complete(number_); }
 
   Channel& channel_;
-  uint32_t number_ = 0;
+  Places::Chunk& chunk_;
+  const uint32_t number_;
+  const Call call_;
 };
 
 }  // namespace dist

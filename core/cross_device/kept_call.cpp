@@ -45,16 +45,25 @@ const dist_tensor* copy_tensors(Cursor& cursor, const dist_tensor* tensors, std:
 
 }  // namespace
 
+std::size_t kept_words(const Call& call, int members) noexcept {
+  return (bytes_of(call.in, call.n * call.lists()) + bytes_of(call.out, call.n)) / 8 +
+         (call.weights == nullptr ? 0 : call.lists()) +
+         (call.splits == nullptr ? 0 : static_cast<std::size_t>(members));
+}
+
+Call kept_in(uint64_t* place, const Call& call, int members) noexcept {
+  Cursor cursor(place);
+  Call kept = call;
+  kept.in = copy_tensors(cursor, call.in, call.n * call.lists());
+  kept.out = copy_tensors(cursor, call.out, call.n);
+  kept.weights = cursor.copy(call.weights, call.lists());
+  kept.splits = cursor.copy(call.splits, static_cast<std::size_t>(members));
+  return kept;
+}
+
 void KeptCall::keep(const Call& call, int members) {
-  const std::size_t inputs = call.n * call.lists();
-  const auto splits = static_cast<std::size_t>(members);
-  place_.resize((bytes_of(call.in, inputs) + bytes_of(call.out, call.n)) / 8 + call.lists() + splits);
-  Cursor cursor(place_.data());
-  call_ = call;
-  call_.in = copy_tensors(cursor, call.in, inputs);
-  call_.out = copy_tensors(cursor, call.out, call.n);
-  call_.weights = cursor.copy(call.weights, call.lists());
-  call_.splits = cursor.copy(call.splits, splits);
+  place_.resize(kept_words(call, members));
+  call_ = kept_in(place_.data(), call, members);
 }
 
 }  // namespace dist

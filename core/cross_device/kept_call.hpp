@@ -13,12 +13,16 @@
 
 namespace dist {
 
+// How many words the copies of a checked call take; `members`: of the group.
+std::size_t kept_words(const Call& call, int members) noexcept;
+// The call with copies in kept_words() at `place`.
+Call kept_in(uint64_t* place, const Call& call, int members) noexcept;
+
 class KeptCall {
  public:
   explicit KeptCall(Memory& memory) noexcept : place_(&memory) {}
 
-  // `members`: of the group. Throws std::bad_alloc, and then keeps nothing; allocates only where no earlier
-  // call was as large.
+  // Throws std::bad_alloc, and then keeps nothing.
   void keep(const Call& call, int members);
   const Call& call() const noexcept { return call_; }
 

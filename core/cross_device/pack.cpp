@@ -71,9 +71,7 @@ bool Pack::do_block(uint32_t l, uint64_t ticket) noexcept {
   }
   // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits
   // for.
-  if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 != blocks) return false;
-  completed_.store(round_of(ticket), std::memory_order_release);
-  return true;
+  return done_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks;
 }
 
 void Pack::close(uint32_t round, uint32_t members) noexcept {

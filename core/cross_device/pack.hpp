@@ -41,19 +41,28 @@ class Pack {
   void abandon(uint32_t round, uint32_t members) noexcept;
 
   // Does blocks until there are none, those of lane `first` (any number) before the others'; the one who does
-  // the last one calls finished().
-  template <class Finished>
-  void help(uint32_t first, Finished&& finished) noexcept {
+  // the last one calls ending(), while the pack still belongs to the round, and then finished().
+  template <class Ending, class Finished>
+  void help(uint32_t first, Ending&& ending, Finished&& finished) noexcept {
     for (uint32_t turn = 0; turn < kLanes; ++turn) {
       const uint32_t lane = (first + turn) % kLanes;
       uint64_t ticket;
       while (take(lane, &ticket)) {
-        if (do_block(lane, ticket)) finished();
+        if (!do_block(lane, ticket)) continue;
+        ending();
+        // release: what all blocks did, which do_block() has seen.
+        completed_.store(round_of(ticket), std::memory_order_release);
+        finished();
       }
     }
   }
+  template <class Finished>
+  void help(uint32_t first, Finished&& finished) noexcept {
+    help(
+        first, [] {}, finished);
+  }
   bool complete(uint32_t round) const noexcept {
-    // acquire: for the release in do_block(), results.
+    // acquire: for the release in help(), results.
     return static_cast<int32_t>(completed_.load(std::memory_order_acquire) - round) >= 0;
   }
   void close(uint32_t round, uint32_t members) noexcept;
@@ -87,7 +96,7 @@ class Pack {
                                  Exchange::kBlockUnits);
   }
   bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
-  // True: it was the round's last.
+  // True: it was the round's last, which is the caller's to end.
   bool do_block(uint32_t lane, uint64_t ticket) noexcept;
 
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // and kShut: it will not open any more

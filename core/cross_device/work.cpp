@@ -75,14 +75,16 @@ void WorkList::remove(Work& work) noexcept {
     first_ = work.next_;
   }
   if (work.next_ != nullptr) work.next_->previous_ = work.previous_;
+  if (next_look_ == &work) next_look_ = work.next_;
   work.list_ = nullptr;
 }
 
 void WorkList::advance() noexcept {
-  for (Work* work = first_; work != nullptr;) {
-    Work* const next = work->next_;
-    (void)work->ended();
-    work = next;
+  if (next_look_ == nullptr) next_look_ = first_;
+  for (int looks = 0; next_look_ != nullptr && looks < kLooks;) {
+    Work* const work = next_look_;
+    next_look_ = work->next_;
+    if (!work->ended()) ++looks;
   }
 }
 

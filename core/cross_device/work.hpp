@@ -33,7 +33,7 @@ class WorkList {
   WorkList& operator=(const WorkList&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
-  // Does what can be done for them, and waits for nobody.
+  // Does what can be done for some of them, others each time, and waits for nobody.
   void advance() noexcept;
   void add(Work& work) noexcept;
   void remove(Work& work) noexcept;
@@ -43,7 +43,10 @@ class WorkList {
   Status drain(Status returned, const ErrorRecord& failure) noexcept;
 
  private:
+  static constexpr int kLooks = 16;  // of advance(), at works that do not end
+
   Work* first_ = nullptr;
+  Work* next_look_ = nullptr;  // advance() goes on here; NULL: from the first
 };
 
 // Where a replica sleeps for a work, for the search for cycles: in a meeting whose missing members are this

@@ -62,7 +62,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
                          const Options& options)
     : memory_(memory),
       group_(group),
-      channel_(memory, group, options.helpers, options.cache_bytes),
+      channel_(memory, group, options.channels),
       subgroups_(memory, graph, options.part_of, options.keeper),
       graph_(graph),
       host_(host),
@@ -73,7 +73,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   const int share = std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
     new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of, share,
-                              options.cache_bytes);
+                              options.channels.cache_bytes);
   }
   if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
 }
@@ -339,8 +339,8 @@ Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
   if (locked) {
     const RunLockHolder holder(lock_);
     if (idle_locked()) {
-      *out = subgroups_.create(*this, ids, size, group_.policy(), host_, options_.timeout_ns,
-                               options_.helpers, options_.cache_bytes);
+      *out =
+          subgroups_.create(*this, ids, size, group_.policy(), host_, options_.timeout_ns, options_.channels);
       return kOk;
     }
   }

@@ -63,8 +63,7 @@ class ReplicaPool {
     int placement;  // DIST_PLACEMENT_...
     int usable_cpus;
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
-    std::size_t cache_bytes;
-    Arena* helpers;  // of asynchronous collectives; NULL: the replicas' threads alone do them
+    ChannelHome channels;
     FlightRecorder* recorder;
     void* owner;      // the strategy, which lies above
     Counted* keeper;  // the same, for threads that it must outlive

@@ -6,7 +6,7 @@
 namespace dist {
 
 Subgroup* Subgroups::create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy,
-                            const Host& host, int64_t timeout_ns, Arena* helpers, std::size_t cache_bytes) {
+                            const Host& host, int64_t timeout_ns, const ChannelHome& home) {
   policy.lanes = std::min(policy.lanes, size);
   const std::lock_guard lock(mutex_);
   all_.reserve(all_.size() + 1);
@@ -14,8 +14,7 @@ Subgroup* Subgroups::create(ReplicaPool& pool, const int32_t* ids, int size, Wai
   void* place = memory_.allocate(sizeof(Subgroup), alignof(Subgroup));
   Subgroup* made;
   try {
-    made =
-        new (place) Subgroup(pool, memory_, size, policy, host, timeout_ns, membership, helpers, cache_bytes);
+    made = new (place) Subgroup(pool, memory_, size, policy, host, timeout_ns, membership, home);
   } catch (...) {
     memory_.deallocate(place, sizeof(Subgroup), alignof(Subgroup));
     throw;

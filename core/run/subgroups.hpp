@@ -21,10 +21,10 @@ class ReplicaPool;
 // Some replicas, as the host holds them.
 struct Subgroup {
   Subgroup(ReplicaPool& owner, Memory& memory, int size, const WaitPolicy& policy, const Host& host,
-           int64_t timeout_ns, const Membership& membership, Arena* helpers, std::size_t cache_bytes)
+           int64_t timeout_ns, const Membership& membership, const ChannelHome& home)
       : pool(owner),
         group(memory, size, policy, host, timeout_ns, membership),
-        channel(memory, group, helpers, cache_bytes) {}
+        channel(memory, group, home) {}
   ReplicaPool& pool;
   Group group;
   LazyChannel channel;
@@ -42,7 +42,7 @@ class Subgroups {
 
   // Outside runs. Throws std::bad_alloc.
   Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
-                   int64_t timeout_ns, Arena* helpers, std::size_t cache_bytes);
+                   int64_t timeout_ns, const ChannelHome& home);
   void destroy(Subgroup* subgroup) noexcept;
   bool empty() const noexcept { return all_.empty(); }
 

@@ -173,9 +173,11 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const bool helped = origin.threads != DIST_THREADS_HOST;
   out.add(
-      "asynchronous: up to %u collectives of a group under way, done by who comes last, %swho waits for "
-      "them\n",
-      Channel::kSlots, helped ? "oneTBB's workers and " : "and, as libdist starts no thread here, ");
+      "asynchronous: done by who comes last, %swho waits for them; up to %s (async_bytes) for those under "
+      "way, "
+      "%zu bytes one of all replicas\n",
+      helped ? "oneTBB's workers and " : "and, as libdist starts no thread here, ",
+      Size(strategy.async_memory().limit()).text, Places::bytes_of_one(strategy.num_replicas()));
   out.add("stores: past the cache for results above %s that are not in place\n",
           Size(Exchange::stream_bytes(replicas, cache)).text);
   out.add("block: %s, after which a replica looks whether the group is in trouble\n",

@@ -66,7 +66,16 @@ Status check(const StrategyOptions& options) noexcept {
   if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
     return invalid_argument("allocator: alloc and free come together, or neither");
   }
+  if (options.async_bytes < 0) {
+    return invalid_argument("async_bytes is %lld; it is the bytes that queued collectives may take, or 0",
+                            static_cast<long long>(options.async_bytes));
+  }
   return check(options.communication);
+}
+
+std::size_t async_bytes_of(const StrategyOptions& options, int num_replicas) noexcept {
+  return options.async_bytes != 0 ? static_cast<std::size_t>(options.async_bytes)
+                                  : AsyncMemory::default_bytes(num_replicas);
 }
 
 // The mesh strategy has as many replicas as its assignment says.
@@ -153,13 +162,26 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
              Membership{0, nullptr, &wait_graph_, -1, this}),
       arena_(memory, plan.usable_cpus),
       progress_(memory, plan.usable_cpus),
+      async_memory_(async_bytes_of(options, plan.num_replicas)),
       recorder_(memory, plan.num_replicas),
       variables_(memory),
       pool_(memory, group_, wait_graph_, options.host,
-            {plan.num_replicas, options.threads, options.placement, plan.usable_cpus, plan.timeout_ns,
-             last_level_cache_bytes(), options.threads == DIST_THREADS_HOST ? nullptr : &progress_,
-             &recorder_, this, this, has_one_replica(options.kind),
-             options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr, -1, nullptr, 0, mesh_.num_devices}) {}
+            {plan.num_replicas,
+             options.threads,
+             options.placement,
+             plan.usable_cpus,
+             plan.timeout_ns,
+             {options.threads == DIST_THREADS_HOST ? nullptr : &progress_, &async_memory_,
+              last_level_cache_bytes()},
+             &recorder_,
+             this,
+             this,
+             has_one_replica(options.kind),
+             options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr,
+             -1,
+             nullptr,
+             0,
+             mesh_.num_devices}) {}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.

@@ -37,6 +37,7 @@ struct StrategyOptions {
   CrossDevice* cross_device = nullptr;  // NULL: the default
   HostStrategy functions;               // of the host's own strategy
   MeshOptions mesh;                     // of the mesh strategy
+  int64_t async_bytes = 0;              // AsyncMemory's limit; 0: its default
 };
 
 // The one-device and default strategies.
@@ -81,6 +82,7 @@ class Strategy final : public Counted {
   // Of the mesh strategy: which devices its replicas are made of (NULL: not known), and their axes.
   const DeviceAssignment* assignment() const noexcept { return assignment_.get(); }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
+  const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
   CrossReplica cross_replica() noexcept {
     return {&memory(), num_replicas(), &arena_, layout(), cross_device_.get()};
@@ -116,6 +118,7 @@ class Strategy final : public Counted {
   Group group_;
   Arena arena_;     // of functions called from outside
   Arena progress_;  // of asynchronous collectives
+  AsyncMemory async_memory_;
   FlightRecorder recorder_;
   VariableRegistry variables_;
   ReplicaPool pool_;
