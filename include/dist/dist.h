@@ -410,7 +410,7 @@ typedef struct dist_strategy_options {
   int32_t
       use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t reserved2;         /* 0 */
-  int64_t async_bytes;       /* most that queued asynchronous collectives take; 0: the default; see Work below */
+  int64_t async_bytes;       /* most that queued asynchronous collectives may take; 0: see Work, below */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
@@ -1270,9 +1270,22 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dis
 /* ---- Work ---- */
 /*
  * With options->out_work a collective returns at once: it is under way, and its tensors are the library's until it has
- * ended. It begins when all members have come, and is done on oneTBB's threads beside the replicas, and by members that
- * wait or ask (with DIST_THREADS_HOST by these alone). Every member makes its asynchronous collectives of a group in the
+ * ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
  * same order; blocking ones are counted by themselves. Descriptions of tensors, options and splits are copied.
+ *
+ * Who does the work: the last member to come, where it is up to 64 KiB; else oneTBB's threads beside the replicas, and
+ * members that wait for it or ask after it. With DIST_THREADS_HOST libdist has no threads: then members alone do it, in
+ * dist_work_test(), dist_work_wait(), dist_work_wait_any() and dist_work_destroy(), as they arrive at a blocking
+ * collective, and when their function has returned. Nobody who does a part of it waits for a peer meanwhile.
+ *
+ * Any number may be under way: one that waits for a late member is queued, and costs the others nothing. What is queued
+ * in a strategy takes at most dist_strategy_options.async_bytes (default: 64 MiB, or 2 MiB a replica where that is
+ * more): one collective of R members 1.2 KiB + R * 1.3 KiB, handles and copies included, and for a list whose
+ * description is above 512 bytes a member, that too (64 bytes a tensor and 16 a dimension). So by default there is room
+ * for 17,000 with 2 replicas, and 10,000 with 4. Memory is taken in steps of 8 collectives and serves again; 8 of each
+ * group are always granted. Where it is used up, the call that issues one more waits until this member's oldest is done,
+ * takes part in that, and can end as dist_work_wait() of the oldest can: within options->timeout_ns, with a report that
+ * names who has not come. What is complete is no longer queued: its handle is the host's until dist_work_destroy().
  *
  * With options->planned too, nothing begins: the call, which is collective and blocks, makes a plan, and each
  * dist_work_start() on all members is one round of it, without any further check or allocation:

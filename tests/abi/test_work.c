@@ -93,7 +93,7 @@ static void make_program(int32_t members, uint64_t seed) {
   }
 }
 
-/* Several runs of one strategy: slots serve again and again. */
+/* Several runs of one strategy: places serve again and again. */
 static void every_collective(void **state) {
   (void)state;
   static const int32_t sizes[] = {1, 2, 3};
@@ -152,7 +152,7 @@ static void groups(void **state) {
   }
 }
 
-/* ---- How many can be under way ---- */
+/* ---- Some at a time, for long ---- */
 
 typedef struct sum {
   int64_t length;
@@ -185,44 +185,7 @@ static dist_status end_sum(sum *s, int32_t n, float first) {
   return status;
 }
 
-static dist_status one_too_many(dist_replica *replica, void *user_data) {
-  (void)user_data;
-  const int32_t id = dist_replica_id(replica), n = dist_replica_num_replicas(replica);
-  sum sums[UNDER_WAY + 1];
-  dist_work *works[UNDER_WAY + 1] = {NULL};
-  dist_status status = DIST_OK;
-  for (int k = 0; k <= UNDER_WAY; k++) make_sum(&sums[k], k % 3 == 0 ? 30000 : 5, (float)id + (float)k);
-  for (int k = 0; k < UNDER_WAY && id == 0 && status == DIST_OK; k++)
-    status = issue_sum(replica, &sums[k], &works[k]);
-  for (int again = 0; again < 3 && id == 0 && status == DIST_OK; again++) {
-    if (issue_sum(replica, &sums[UNDER_WAY], &works[UNDER_WAY]) != DIST_RESOURCE_EXHAUSTED)
-      status = dist_fail(DIST_INTERNAL, "one too many is under way");
-    if (strstr(dist_last_error(), "16 asynchronous collectives") == NULL || works[UNDER_WAY] != NULL)
-      status = dist_fail(DIST_INTERNAL, "the refusal says something else");
-  }
-  if (status == DIST_OK) status = dist_barrier(replica, NULL); /* until here no peer has come to any */
-  for (int k = 0; k < UNDER_WAY && id != 0 && status == DIST_OK; k++)
-    status = issue_sum(replica, &sums[k], &works[k]);
-  if (status == DIST_OK) status = wait_and_destroy(&works[0]);
-  if (status == DIST_OK) status = issue_sum(replica, &sums[UNDER_WAY], &works[UNDER_WAY]);
-  if (status == DIST_OK) status = end_works(works + 1, UNDER_WAY, id % 2 == 0 ? LAST_FIRST : ANY);
-  for (int k = 0; k <= UNDER_WAY && status == DIST_OK; k++) status = end_sum(&sums[k], n, (float)k);
-  return status;
-}
-
-static void as_many_as_there_are_slots(void **state) {
-  (void)state;
-  for (int32_t threads = 0; threads < 3; threads++) {
-    dist_strategy *strategy = strategy_of(3, threads);
-    report error;
-    for (int run = 0; run < 3; run++) {
-      if (run_on(threads, strategy, one_too_many, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
-    }
-    assert_ok(dist_strategy_destroy(strategy));
-  }
-}
-
-/* A window of works slides over many more than there are slots, small beside large in the same slot. */
+/* A window of works slides over many more than there are places, small beside large in the same one. */
 static dist_status slide(dist_replica *replica, void *user_data) {
   (void)user_data;
   enum { MANY = 400, WINDOW = 15 };
@@ -243,7 +206,7 @@ static dist_status slide(dist_replica *replica, void *user_data) {
   return status;
 }
 
-static void slots_serve_again_and_again(void **state) {
+static void places_serve_again_and_again(void **state) {
   (void)state;
   for (int32_t threads = 0; threads < 3; threads++) {
     for (int32_t r = 2; r <= 5; r += 3) {
@@ -381,8 +344,7 @@ int main(void) {
       cmocka_unit_test(every_collective),
       cmocka_unit_test(more_replicas_than_cpus),
       cmocka_unit_test(groups),
-      cmocka_unit_test(as_many_as_there_are_slots),
-      cmocka_unit_test(slots_serve_again_and_again),
+      cmocka_unit_test(places_serve_again_and_again),
       cmocka_unit_test(calls_that_are_refused),
       cmocka_unit_test(strategies_and_groups_outlive_their_works),
   };

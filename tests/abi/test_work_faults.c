@@ -166,7 +166,7 @@ static dist_status act(dist_replica *replica, void *user_data) {
   return status;
 }
 
-/* A run in which slots serve several times, small and large. */
+/* A run in which places serve several times, small and large. */
 static dist_status slide(dist_replica *replica, void *user_data) {
   (void)user_data;
   enum { MANY = 40 };

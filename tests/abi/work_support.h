@@ -8,8 +8,6 @@
 
 #include "recipe.h"
 
-enum { UNDER_WAY = 16 }; /* works of a group that a member can have */
-
 static const int32_t all_collectives[] = {
     DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST, DIST_COLLECTIVE_BARRIER,
     DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_GATHER,    DIST_COLLECTIVE_REDUCE_SCATTER,
