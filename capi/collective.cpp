@@ -82,6 +82,7 @@ Call call_of(Collective collective, const Tensors& tensors, const dist_collectiv
   call.axis = options.axis;
   call.user_op = options.reduce_fn;
   call.user_data = options.reduce_user_data;
+  if (call.reduces()) call.element_bytes = options.reduce_element_bytes;
   call.in = tensors.in;
   call.out = tensors.out;
   call.n = tensors.n;

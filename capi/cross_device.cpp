@@ -53,6 +53,7 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     wanted.reduce_to_device = given.reduce_to_device;
     wanted.accumulate = given.accumulate;
     wanted.accumulate_user_data = given.accumulate_user_data;
+    wanted.accumulate_element_bytes = given.accumulate_element_bytes;
     DIST_TRY(read_functions(given, &wanted.host));
     if ((given.allocator.alloc == nullptr) != (given.allocator.free == nullptr)) {
       return invalid_argument("allocator: alloc and free come together, or neither");

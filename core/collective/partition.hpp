@@ -3,7 +3,8 @@
 //
 // A list travels as one: its tensors lie one after another in a space of 64-byte units, each tensor beginning
 // a unit of its own, and a member's part, or a block that whoever has time takes, is a range of units. No
-// byte is copied to make the list one.
+// byte is copied to make the list one. Where elements of an operator of the host's are larger than those of
+// the tensors, units hold whole ones, and so measure something else.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,16 @@ namespace dist {
 inline constexpr std::size_t kUnitBytes = 64;
 
 constexpr std::size_t units_of(std::size_t bytes) noexcept { return (bytes + kUnitBytes - 1) / kUnitBytes; }
+constexpr std::size_t units_of(std::size_t bytes, std::size_t unit_bytes) noexcept {
+  if (unit_bytes == kUnitBytes) [[likely]]
+    return units_of(bytes);
+  return (bytes + unit_bytes - 1) / unit_bytes;
+}
+// Of elements that are not to be cut: at least one of them, and about as much as other units. 0: any.
+constexpr std::size_t unit_bytes_for(std::size_t element_bytes) noexcept {
+  if (element_bytes == 0) return kUnitBytes;
+  return element_bytes * std::max<std::size_t>(1, kUnitBytes / element_bytes);
+}
 
 // A range of units.
 struct Range {
@@ -40,13 +51,13 @@ constexpr Range block_of(std::size_t units, std::size_t block, std::size_t index
 // gives false.
 template <class ElementsOf, class ElementBytes, class Piece>
 void for_pieces(std::size_t n, Range range, std::size_t most_units, ElementsOf&& elements_of,
-                ElementBytes&& element_bytes, Piece&& piece) noexcept {
+                ElementBytes&& element_bytes, Piece&& piece, std::size_t unit_bytes = kUnitBytes) noexcept {
   std::size_t at = 0;  // of the space: where tensor t begins
   for (std::size_t t = 0; t < n && at < range.end; ++t) {
     const std::size_t elements = elements_of(t);
     const std::size_t bytes = element_bytes(t);
-    const std::size_t units = units_of(elements * bytes);
-    const std::size_t per_unit = kUnitBytes / bytes;
+    const std::size_t units = units_of(elements * bytes, unit_bytes);
+    const std::size_t per_unit = unit_bytes / bytes;
     std::size_t begin = std::max(range.begin, at) - at;
     const std::size_t end = std::min(range.end, at + units) - at;
     for (; begin < end; begin += most_units) {

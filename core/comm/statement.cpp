@@ -334,6 +334,7 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   // An internal one says nothing to the host.
   const bool own = statement.collective == Collective::kMergeCall && statement.kind != 0;
   if (statement.function != nullptr && !own) text.add(" of function %p", statement.function);
+  if (statement.element_bytes != 0) text.add(" of elements of %d bytes", statement.element_bytes);
 }
 
 void name_meeting(const Statement& statement, int64_t sequence, char* out, std::size_t size) noexcept {

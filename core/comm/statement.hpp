@@ -41,11 +41,12 @@ struct Statement {
   int32_t op = 0;
   int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
-  int32_t kind = 0;          // kScan; kMergeCall: a MergeFor
-  int32_t numerics = 0;      // DIST_NUMERICS_...
-  int32_t asynchronous = 0;  // 1: its members do not wait; 2: it is planned
-  int32_t axis = -1;         // of the first tensor, from the front; -1: it is not cut or joined
-  bool contributes = false;  // says how many contributions it brings
+  int32_t kind = 0;           // kScan; kMergeCall: a MergeFor
+  int32_t numerics = 0;       // DIST_NUMERICS_...
+  int32_t asynchronous = 0;   // 1: its members do not wait; 2: it is planned
+  int32_t element_bytes = 0;  // of the host's operator; 0: the dtype's
+  int32_t axis = -1;          // of the first tensor, from the front; -1: it is not cut or joined
+  bool contributes = false;   // says how many contributions it brings
   bool weighted = false;
   int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status

@@ -70,6 +70,26 @@ Status Call::check_op_of(std::size_t t) const noexcept {
       collective_name(collective), op_name(op), dtype_name(dtype));
 }
 
+// Every element of the host's operator lies whole in each of this member's tensors, and where they are cut.
+Status Call::check_elements_of(std::size_t t) const noexcept {
+  const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
+  if (element_bytes % of_dtype != 0) {
+    return invalid_argument("reduce_element_bytes is %zu, and tensor %zu is %s: it is a multiple of %zu",
+                            element_bytes, t, dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
+  }
+  const auto check_one = [&](const dist_tensor& tensor, const char* name) -> Status {
+    const std::size_t run =
+        of_dtype * contiguous_tail(tensor.shape, tensor.strides, tensor.ndim, cuts() ? axis_of(t) : 0);
+    if (run % element_bytes == 0) return kOk;
+    return invalid_argument(
+        "tensor %zu: reduce_element_bytes is %zu, but %s has runs of %zu bytes without a gap or a cut: each "
+        "holds whole elements",
+        t, element_bytes, name, run);
+  };
+  for (std::size_t j = 0; in != nullptr && j < lists(); ++j) DIST_TRY(check_one(in[j * n + t], "in"));
+  return out != nullptr ? check_one(out[t], "out") : kOk;
+}
+
 Status Call::check_options(int me, int size) noexcept {
   if (numerics != DIST_NUMERICS_ORDERED && numerics != DIST_NUMERICS_REPRODUCIBLE) {
     return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED or REPRODUCIBLE", numerics);
@@ -95,6 +115,14 @@ Status Call::check_options(int me, int size) noexcept {
         return invalid_argument("weights[%zu] is %g; a weight is 0 or more, and finite", j, weights[j]);
       }
     }
+  }
+  if (element_bytes != 0 && op != DIST_REDUCE_USER) {
+    return invalid_argument("reduce_element_bytes is %zu, but there is no operator of the host's: op is %s",
+                            element_bytes, op_name(op));
+  }
+  if (element_bytes > kMostElementBytes) {
+    return invalid_argument("reduce_element_bytes is %zu; an element has at most %zu", element_bytes,
+                            kMostElementBytes);
   }
   if (rooted() && (root < 0 || root >= size)) {
     return invalid_argument("root is %d; a rank in this group is 0 to %d", root, size - 1);
@@ -238,6 +266,7 @@ Status Call::check(int me, int size, Statement& statement) noexcept {
     }
     if (out != nullptr) DIST_TRY(check_output(t, in != nullptr, &out_size));
     DIST_TRY(check_shapes(t, size));
+    if (element_bytes != 0) DIST_TRY(check_elements_of(t));
     if (in != nullptr && out != nullptr) DIST_TRY(check_overlap(t, in_size, out_size));
     in_bytes += in_size.bytes;
     out_bytes += out_size.bytes;
@@ -254,8 +283,9 @@ void Call::state(Statement& statement) const noexcept {
   statement.kind = kind;
   statement.numerics = numerics;
   statement.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
+  statement.element_bytes = static_cast<int32_t>(element_bytes);
   statement.tensors = static_cast<int64_t>(n);
-  uint64_t signature = mix(statement.signature, salt);
+  uint64_t signature = mix(mix(statement.signature, salt), element_bytes);
   int64_t elements = 0;
   // Along the axis each member may have another size there.
   const bool parts = joins() || cuts();

@@ -14,8 +14,11 @@
 
 namespace dist {
 
-// The host's own operator: acc[i] = op(acc[i], in[i]).
+// The host's own operator: acc[i] = op(acc[i], in[i]), for `count` elements of its own.
 using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data);
+
+// Of the host's operator: what it works on while it folds.
+inline constexpr std::size_t kMostElementBytes = 4096;
 
 struct Call {
   Collective collective = Collective::kNone;
@@ -26,6 +29,7 @@ struct Call {
   int32_t axis = 0;  // < 0 counts from the end, of each tensor by itself: axis_of()
   UserOp user_op = nullptr;
   void* user_data = nullptr;
+  std::size_t element_bytes = 0;    // of the host's operator, which is never cut inside one; 0: the dtype's
   const dist_tensor* in = nullptr;  // contributions * n
   const dist_tensor* out = nullptr;
   std::size_t n = 0;
@@ -96,6 +100,7 @@ struct Call {
 
  private:
   Status check_op_of(std::size_t t) const noexcept;
+  Status check_elements_of(std::size_t t) const noexcept;
   Status check_options(int me, int size) noexcept;
   Status check_input(std::size_t t, TensorSize* size) noexcept;
   Status check_output(std::size_t t, bool given, TensorSize* size) noexcept;
@@ -107,6 +112,17 @@ struct Call {
 // "in" and "out" overlap between two members: the report on it.
 void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;
+
+// How many elements from the innermost dimension outwards, as far as dimension `from`, lie side by side.
+inline std::size_t contiguous_tail(const int64_t* shape, const int64_t* strides, int32_t ndim,
+                                   int32_t from) noexcept {
+  int64_t tail = 1;
+  for (int32_t i = ndim - 1; i >= from; --i) {
+    if (strides != nullptr && shape[i] != 1 && strides[i] != tail) break;
+    tail *= shape[i];
+  }
+  return static_cast<std::size_t>(tail);
+}
 
 // Elements of a tensor that was checked before.
 inline std::size_t elements_of(const dist_tensor& tensor) noexcept {

@@ -219,7 +219,7 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   here.pack.open(number, members, group_.lanes(), *here.exchange);
   if (units == 0) {
     group_.progress().advance();
-  } else if (units * kUnitBytes <= Pack::kAtOnceBytes) {
+  } else if (here.exchange->bytes() <= Pack::kAtOnceBytes) {
     help(here, static_cast<uint32_t>(rank));
   } else {
     launch(here, number);

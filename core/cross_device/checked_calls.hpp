@@ -77,7 +77,7 @@ class CheckedCalls {
   static bool repeatable(const Call& call) noexcept {
     if (call.collective == Collective::kBarrier) return true;
     return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
-           call.out != nullptr && call.op != DIST_REDUCE_USER && call.salt == 0 &&
+           call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
            call.in[0].strides == nullptr && call.out[0].strides == nullptr && call.in[0].ndim >= 0 &&
            call.in[0].ndim <= Statement::kDims &&
            (call.in[0].ndim == 0 || (call.in[0].shape != nullptr && call.out[0].shape != nullptr));

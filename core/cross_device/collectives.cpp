@@ -89,8 +89,8 @@ Status work_in_parts(const Caller& caller, const Call& call, Published&& publish
     const Exchange exchange(call, group.size(), offers.all(), caller.cache_bytes);
     if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
     const FpEnvironment environment;
-    if (group.crowded() || exchange.units() * kUnitBytes > kStaticBytes) {
-      share_blocks(caller, exchange.units(), Exchange::kBlockUnits,
+    if (group.crowded() || exchange.bytes() > kStaticBytes) {
+      share_blocks(caller, exchange.units(), exchange.block_units(),
                    [&](Range block) { exchange.run(block, [] { return true; }); });
     } else {
       const auto size = static_cast<std::size_t>(group.size());

@@ -21,6 +21,12 @@ Status check(const CrossDeviceOptions& options) noexcept {
     return invalid_argument("%s takes no %s: only DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE does", name,
                             options.accumulate != nullptr ? "operator of the host's" : "reduce_to_device");
   }
+  if (options.accumulate_element_bytes != 0 && options.accumulate == nullptr) {
+    return invalid_argument(
+        "accumulate_element_bytes is %zu, but there is no operator of the host's: "
+        "accumulate is NULL",
+        options.accumulate_element_bytes);
+  }
   const HostFunctions& host = options.host;
   const bool has_functions = host.reduce != nullptr || host.broadcast != nullptr || host.gather != nullptr;
   if (options.kind == DIST_CROSS_DEVICE_HOST && host.reduce == nullptr) {
@@ -42,6 +48,7 @@ CrossDevice::CrossDevice(Memory& memory, const CrossDeviceOptions& options, cons
       device_(device),
       accumulate_(options.accumulate),
       accumulate_user_data_(options.accumulate_user_data),
+      element_bytes_(options.accumulate_element_bytes),
       host_(options.host),
       arena_(memory, usable_cpus(allowed_cpus(), cgroup_cpu_quota(""))) {}
 
@@ -53,6 +60,17 @@ Status CrossDevice::create(Memory& memory, const CrossDeviceOptions& options, Re
   }
   *out = make_counted<CrossDevice>(memory, options, device);
   return kOk;
+}
+
+Status CrossDevice::check_elements(const dist_tensor& value, std::size_t bytes) const noexcept {
+  const std::size_t of_dtype = dtype_size(value.dtype);
+  if (element_bytes_ == 0 || (element_bytes_ % of_dtype == 0 && bytes % element_bytes_ == 0)) return kOk;
+  char text[160];
+  describe(value, text, sizeof text);
+  return invalid_argument(
+      "accumulate_element_bytes is %zu: it is a multiple of an element's %zu bytes, and %s, which has %zu, "
+      "holds whole ones",
+      element_bytes_, of_dtype, text, bytes);
 }
 
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept {

@@ -10,6 +10,7 @@
 #include "core/base/device_name.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
 #include "core/cross_device/arena.hpp"
 #include "core/cross_device/cross_replica.hpp"
 #include "dist/types.h"
@@ -37,6 +38,7 @@ struct CrossDeviceOptions {
   const char* reduce_to_device = nullptr;
   AccumulateFn accumulate = nullptr;
   void* accumulate_user_data = nullptr;
+  std::size_t accumulate_element_bytes = 0;  // 0: the dtype's
   HostFunctions host;
 };
 
@@ -52,10 +54,13 @@ class CrossDevice final : public Counted {
   bool accumulates() const noexcept { return accumulate_ != nullptr; }
   const HostFunctions& host() const noexcept { return host_; }
 
-  // *out = values[0] op values[1] op ..., by the host's operator; all are row-major without gaps.
-  void accumulate(const dist_tensor& value, std::size_t count, void* acc) const noexcept {
-    accumulate_(acc, value.data, count, value.dtype, accumulate_user_data_);
+  // acc = acc op value, by the host's operator, in its own elements; both are row-major without gaps. Whether
+  // the host's elements fit in: check_elements().
+  void accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const noexcept {
+    const std::size_t each = element_bytes_ != 0 ? element_bytes_ : dtype_size(value.dtype);
+    accumulate_(acc, value.data, bytes / each, value.dtype, accumulate_user_data_);
   }
+  Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
 
   // As the cross-device operations of `n` replicas without a strategy.
   CrossReplica alone(int32_t n) noexcept { return {&memory(), n, &arena_, DIST_STRATEGY_MIRRORED, this}; }
@@ -73,6 +78,7 @@ class CrossDevice final : public Counted {
   const DeviceName device_;
   const AccumulateFn accumulate_;
   void* const accumulate_user_data_;
+  const std::size_t element_bytes_;
   const HostFunctions host_;
   Arena arena_;
 };

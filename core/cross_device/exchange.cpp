@@ -159,10 +159,15 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
     }
   }
   for (std::size_t p = 0; p < members; ++p) strided_ = strided_ || offers[p]->strided;
-  for (std::size_t k = 0; k < tasks_; ++k) units_ += units_of(task_elements(k) * element_bytes(k));
+  if (call.element_bytes != 0) {
+    unit_bytes_ = unit_bytes_for(call.element_bytes);
+    block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / unit_bytes_);
+  }
+  for (std::size_t k = 0; k < tasks_; ++k)
+    units_ += units_of(task_elements(k) * element_bytes(k), unit_bytes_);
   // A fused step reduces into a piece of cache.
   stream_ = !call.in_place && call.collective != Collective::kReduceApply &&
-            units_ * kUnitBytes > stream_bytes(members, cache_bytes);
+            bytes() > stream_bytes(members, cache_bytes);
 }
 
 // Whose inputs a task reads.
@@ -323,7 +328,7 @@ void Exchange::run_piece(std::size_t k, std::size_t first, std::size_t count) co
   if (call_.joins() && !call_.cuts()) task.src_step = task.run;
   if (strided_) {
     shape_region(task, t);
-    return run_strided(task, first, count);
+    return call_.element_bytes != 0 ? run_rows(task, first, count) : run_strided(task, first, count);
   }
   while (count != 0) {
     const std::size_t row = first / task.run;
@@ -376,6 +381,36 @@ void Exchange::run_strided(const Task& task, std::size_t first, std::size_t coun
       if (task.dst_strides[d] == nullptr) continue;
       unpack(Walk(task.shape, task.ndim, task.dst_strides[d], first), dst[d], task.dst[d], n, out_size);
     }
+    first += n;
+    count -= n;
+  }
+}
+
+// The same where elements of the host's operator must stay whole: they do in what lies side by side in all
+// tensors, and may be too large to be packed.
+void Exchange::run_rows(const Task& task, std::size_t first, std::size_t count) const noexcept {
+  const std::size_t size = dtype_size(task.in_dtype);
+  std::size_t row = task.run;
+  const auto shorten = [&](const int64_t* strides) {
+    if (strides != nullptr) row = std::min(row, contiguous_tail(task.shape, strides, task.ndim, 0));
+  };
+  std::for_each(task.src_strides, task.src_strides + task.num_src, shorten);
+  std::for_each(task.dst_strides, task.dst_strides + task.num_dst, shorten);
+  while (count != 0) {
+    const std::size_t n = std::min(count, row - first % row);
+    const auto offset = [&](const int64_t* strides, std::size_t step) {
+      const std::size_t dense = first / task.run * step + first % task.run;
+      return static_cast<int64_t>(size) * (strides != nullptr
+                                               ? Walk(task.shape, task.ndim, strides, first).offset()
+                                               : static_cast<int64_t>(dense));
+    };
+    const std::byte* src[Task::kSources];
+    std::byte* dst[Task::kDestinations];
+    for (std::size_t s = 0; s < task.num_src; ++s)
+      src[s] = task.src[s] + offset(task.src_strides[s], task.src_step);
+    for (std::size_t d = 0; d < task.num_dst; ++d)
+      dst[d] = task.dst[d] + offset(task.dst_strides[d], task.dst_step);
+    run_kernel(task, src, dst, n);
     first += n;
     count -= n;
   }
@@ -456,11 +491,12 @@ void Exchange::fold_exactly(dist_dtype dtype, const std::byte* const* src, std::
 // read.
 void Exchange::fold_by_user(dist_dtype dtype, const std::byte* const* src, std::size_t num_src,
                             std::byte* const* dst, std::size_t num_dst, std::size_t count) const noexcept {
-  alignas(64) std::byte acc[4096];
-  const std::size_t size = dtype_size(dtype);
+  alignas(64) std::byte acc[kMostElementBytes];
+  const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(dtype);
+  const std::size_t all = count * dtype_size(dtype) / size;
   const std::size_t most = sizeof acc / size;
-  for (std::size_t at = 0; at < count; at += most) {
-    const std::size_t n = std::min(most, count - at);
+  for (std::size_t at = 0; at < all; at += most) {
+    const std::size_t n = std::min(most, all - at);
     std::memcpy(acc, src[0] + at * size, n * size);
     for (std::size_t s = 1; s < num_src; ++s)
       call_.user_op(acc, src[s] + at * size, n, dtype, call_.user_data);

@@ -41,6 +41,10 @@ class Exchange {
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept;
 
   std::size_t units() const noexcept { return units_; }
+  std::size_t bytes() const noexcept { return units_ * unit_bytes_; }
+  std::size_t unit_bytes() const noexcept { return unit_bytes_; }
+  // Units of one block.
+  std::size_t block_units() const noexcept { return block_units_; }
   // Above this size the results, which are not in place, would drive all else out of the cache.
   static constexpr std::size_t stream_bytes(std::size_t members, std::size_t cache_bytes) noexcept {
     return cache_bytes / (2 * members);
@@ -56,13 +60,13 @@ class Exchange {
     std::size_t at = 0;
     for (std::size_t k = 0; k < tasks_ && at < range.end; ++k) {
       const std::size_t elements = task_elements(k);
-      const std::size_t units = units_of(elements * element_bytes(k));
+      const std::size_t units = units_of(elements * element_bytes(k), unit_bytes_);
       if (at + units > range.begin && units != 0) {
         Range piece{range.begin > at ? range.begin - at : 0, range.end - at < units ? range.end - at : units};
-        const std::size_t per_unit = kUnitBytes / element_bytes(k);
-        for (; piece.begin < piece.end; piece.begin += kBlockUnits) {
+        const std::size_t per_unit = unit_bytes_ / element_bytes(k);
+        for (; piece.begin < piece.end; piece.begin += block_units_) {
           const std::size_t end =
-              piece.end - piece.begin < kBlockUnits ? piece.end : piece.begin + kBlockUnits;
+              piece.end - piece.begin < block_units_ ? piece.end : piece.begin + block_units_;
           const std::size_t last = end * per_unit < elements ? end * per_unit : elements;
           run_piece(k, piece.begin * per_unit, last - piece.begin * per_unit);
           if (!go_on()) return;
@@ -99,6 +103,7 @@ class Exchange {
   void join(Task& task, std::size_t t, int part) const noexcept;
   void shape_region(Task& task, std::size_t t) const noexcept;
   void run_strided(const Task& task, std::size_t first, std::size_t count) const noexcept;
+  void run_rows(const Task& task, std::size_t first, std::size_t count) const noexcept;
   void run_kernel(const Task& task, const std::byte* const* src, std::byte* const* dst,
                   std::size_t count) const noexcept;
   void run_scan(const Task& task, const std::byte* const* src, std::byte* const* dst,
@@ -126,6 +131,8 @@ class Exchange {
   std::size_t parts_ = 1;  // tasks of a tensor
   std::size_t tasks_ = 0;
   std::size_t units_ = 0;
+  std::size_t unit_bytes_ = kUnitBytes;
+  std::size_t block_units_ = kBlockUnits;
   std::size_t sources_ = 0;  // contributions of all members
   bool strided_ = false;
   bool weighted_ = false;

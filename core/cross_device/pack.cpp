@@ -16,6 +16,7 @@ bool Pack::arrive(uint32_t members) noexcept {
 
 void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept {
   exchange_ = &exchange;
+  block_units_ = exchange.block_units();
   const std::size_t units = exchange.units();
   const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(lanes), kLanes);
   const std::size_t used = std::clamp<std::size_t>(units / kLeastLaneUnits, 1, most);
@@ -66,7 +67,7 @@ bool Pack::do_block(uint32_t l, uint64_t ticket) noexcept {
     const FpEnvironment environment;
     const Lane& lane = lanes_[l];
     const Range block =
-        block_of(lane.units.end - lane.units.begin, Exchange::kBlockUnits, blocks_of(lane) - left_of(ticket));
+        block_of(lane.units.end - lane.units.begin, block_units_, blocks_of(lane) - left_of(ticket));
     exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, [] { return true; });
   }
   // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits

@@ -91,9 +91,8 @@ class Pack {
     Range units{0, 0};
   };
 
-  static uint32_t blocks_of(const Lane& lane) noexcept {
-    return static_cast<uint32_t>((lane.units.end - lane.units.begin + Exchange::kBlockUnits - 1) /
-                                 Exchange::kBlockUnits);
+  uint32_t blocks_of(const Lane& lane) const noexcept {
+    return static_cast<uint32_t>((lane.units.end - lane.units.begin + block_units_ - 1) / block_units_);
   }
   bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
   // True: it was the round's last, which is the caller's to end.
@@ -101,6 +100,7 @@ class Pack {
 
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // and kShut: it will not open any more
   alignas(kApart) const Exchange* exchange_ = nullptr;
+  std::size_t block_units_ = Exchange::kBlockUnits;
   std::atomic<uint32_t> blocks_{0};
   std::atomic<uint32_t> used_{0};  // lanes of this round; the others keep what they had, with nothing to take
   Lane lanes_[kLanes];             // the first one's ticket opens the round

@@ -206,7 +206,7 @@ void PlannedWork::arrive(std::size_t k) noexcept {
   part.pack.open(round_, members, group_.lanes(), *part.exchange);
   // Who waits takes part.
   group_.progress().advance();
-  if (part.exchange->units() * kUnitBytes <= Pack::kAtOnceBytes) {
+  if (part.exchange->bytes() <= Pack::kAtOnceBytes) {
     help(k);
   } else if (plan_->helpers != nullptr) {
     submit(static_cast<uint32_t>(k));

@@ -16,9 +16,10 @@ namespace dist {
 namespace {
 
 // What a thread works on at a time: gradient, parameter and state of a piece stay in the nearest cache.
-constexpr std::size_t kPieceUnits = (std::size_t{8} << 10) / kUnitBytes;
+constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
 // The squares of a cell are added by one thread; cells' sums by everyone, in their order.
-constexpr std::size_t kCellUnits = (std::size_t{64} << 10) / kUnitBytes;
+constexpr std::size_t kCellBytes = std::size_t{64} << 10;
+static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
 // What rank 0 lends to all for a meeting.
@@ -36,25 +37,32 @@ class Pass {
        const Offer* const* offers) noexcept
       : caller_(caller), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
 
-  std::size_t cells() const noexcept { return (exchange_.units() + kCellUnits - 1) / kCellUnits; }
+  std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.unit_bytes()); }
+  static std::size_t cells_of(std::size_t units, std::size_t unit_bytes) noexcept {
+    const std::size_t cell = kCellBytes / unit_bytes;
+    return (units + cell - 1) / cell;
+  }
 
   // Calls piece(t, first, count) for the pieces of some cells.
   template <class Piece>
   void for_cells(Range cells, Piece&& piece) const noexcept {
+    const std::size_t unit = exchange_.unit_bytes();
+    const std::size_t cell = kCellBytes / unit;
     for_pieces(
-        call_.n, {cells.begin * kCellUnits, std::min(exchange_.units(), cells.end * kCellUnits)}, kPieceUnits,
+        call_.n, {cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, kPieceBytes / unit,
         [&](std::size_t t) { return elements_of(call_.in[t]); },
         [&](std::size_t t) { return dtype_size(call_.in[t].dtype); },
         [&](std::size_t t, std::size_t first, std::size_t count) {
           piece(t, first, count);
           return true;
-        });
+        },
+        unit);
   }
 
   // Reduces and updates.
   void step(Range cells) const noexcept {
     for_cells(cells, [&](std::size_t t, std::size_t first, std::size_t count) {
-      alignas(64) std::byte gradient[4 * kPieceUnits * kUnitBytes];  // MEAN of i8 gives f32
+      alignas(64) std::byte gradient[4 * kPieceBytes];  // MEAN of i8 gives f32
       exchange_.reduce(t, first, count, gradient);
       apply(t, first, count, gradient, 1);
     });
@@ -176,7 +184,7 @@ class Pass {
   const Exchange& exchange_;
   const Offer* const* offers_;
   // The other members' copies are only written: where they are much larger than the caches, past these.
-  const bool stream_ = exchange_.units() * kUnitBytes >
+  const bool stream_ = exchange_.bytes() >
                        Exchange::stream_bytes(static_cast<std::size_t>(caller_.group.size()),
                                               caller_.cache_bytes);
 };
@@ -310,11 +318,12 @@ Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Upda
     return recorded(caller, Collective::kReduceApply, [&] { return first; });
   }
   // Sums of squares, cell by cell, in rank 0's memory.
+  const std::size_t unit = unit_bytes_for(call.element_bytes);
   std::size_t units = 0;
   for (std::size_t t = 0; t < call.n; ++t) {
-    units += units_of(elements_of(call.in[t]) * dtype_size(call.in[t].dtype));
+    units += units_of(elements_of(call.in[t]) * dtype_size(call.in[t].dtype), unit);
   }
-  const std::size_t bytes = std::max<std::size_t>(1, (units + kCellUnits - 1) / kCellUnits) * sizeof(double);
+  const std::size_t bytes = std::max<std::size_t>(1, Pass::cells_of(units, unit)) * sizeof(double);
   auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
   if (sums == nullptr) return out_of_memory();
   Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* all) {

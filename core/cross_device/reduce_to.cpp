@@ -151,6 +151,7 @@ class Reducer {
     TensorSize size;
     for (std::size_t r = 0; r < tensors.size(); ++r) {
       DIST_TRY(check_tensor(tensors[r], "component", &size));
+      DIST_TRY(own.check_elements(tensors[r], size.bytes));
       if (r == 0 || size.elements == 0) continue;
       ValueRef dense;
       dist_tensor part = tensors[r];
@@ -158,7 +159,7 @@ class Reducer {
         DIST_TRY(Value::copy_tensor(*context_.memory, part, &dense));
         part = dense->tensor();
       }
-      own.accumulate(part, static_cast<std::size_t>(size.elements), sum.data);
+      own.accumulate(part, size.bytes, sum.data);
     }
     if (op_ == DIST_REDUCE_SUM) {
       *out = std::move(acc);

@@ -267,7 +267,8 @@ DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *func
 
 /**
  * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
- * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). Called on pieces of a tensor, from several threads at once; it must
+ * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of elements of the operator: of the dtype, or of
+ * reduce_element_bytes, accumulate_element_bytes, which it is never cut inside. Called on pieces of a tensor, from several threads at once; it must
  * not call libdist and must give the same bits wherever a tensor is cut.
  */
 typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
@@ -282,11 +283,12 @@ typedef struct dist_cross_device_options {
   void *accumulate_user_data;
   const dist_cross_device_functions *functions; /* HOST: copied; `reduce` is required */
   void *functions_user_data;
-  dist_allocator allocator; /* all zero: malloc and free */
+  dist_allocator allocator;        /* all zero: malloc and free */
+  size_t accumulate_element_bytes; /* of one element of `accumulate`; 0: the dtype's */
 } dist_cross_device_options;
 #define DIST_CROSS_DEVICE_OPTIONS_INIT                                     \
   {                                                                        \
-    sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0 } \
+    sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 \
   }
 
 /** As dist_strategy_options_init(), of dist_cross_device_options. Context Any. Blocks never. Since 0.1. */
@@ -955,9 +957,12 @@ typedef struct dist_collective_options {
   int32_t implementation; /* DIST_COMMUNICATION_...: taken, and of no consequence for the bits */
   int32_t reserved;       /* 0 */
   dist_cancel *cancel;    /* ends the group's meetings in this run, for all members; NULL: none */
+  /* DIST_REDUCE_USER: of one element of reduce_fn, the same on all members; 0: the dtype's. At most 4,096, and a
+     multiple of each tensor's dtype. Tensors hold whole elements: none may have a gap inside, or a cut along the axis */
+  size_t reduce_element_bytes;
 } dist_collective_options;
 #define DIST_COLLECTIVE_OPTIONS_INIT \
-  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(dist_collective_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** As dist_strategy_options_init(), of dist_collective_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_collective_options_init(dist_collective_options *options, uint32_t struct_size_bytes);

@@ -98,6 +98,7 @@ inline dist_collective_options with_operator(const reduction &op, const tensors 
   dist_collective_options given = options.get();
   given.reduce_fn = op.fn();
   given.reduce_user_data = op.user_data();
+  given.reduce_element_bytes = op.element_bytes();
   for (std::size_t i = 0; op.dtype() != 0 && i < in.size(); ++i) {
     if (in.in()[i].dtype != op.dtype())
       throw error(DIST_INVALID_ARGUMENT,

@@ -122,12 +122,12 @@ class cross_device {
   }
   // DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE; with an operator of the host's (reduce_with()) in the place of +.
   static cross_device reduction_to_one_device(const char *device = nullptr) {
-    return to_one_device(device, nullptr, nullptr);
+    return to_one_device(device, reduction(nullptr));
   }
   static cross_device reduction_to_one_device(const char *device, const reduction &accumulate) {
     if (accumulate.fn() == nullptr || accumulate.dtype() != 0)
       throw error(DIST_INVALID_ARGUMENT, "cross-device operations take an operator for elements of any type");
-    return to_one_device(device, accumulate.fn(), accumulate.user_data());
+    return to_one_device(device, accumulate);
   }
   // DIST_CROSS_DEVICE_HOST
   explicit cross_device(cross_device_functions functions)
@@ -179,12 +179,13 @@ class cross_device {
   }
 
  private:
-  static cross_device to_one_device(const char *device, dist_reduce_fn accumulate, void *user_data) {
+  static cross_device to_one_device(const char *device, const reduction &accumulate) {
     dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
     options.kind = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
     options.reduce_to_device = device;
-    options.accumulate = accumulate;
-    options.accumulate_user_data = user_data;
+    options.accumulate = accumulate.fn();
+    options.accumulate_user_data = accumulate.user_data();
+    options.accumulate_element_bytes = accumulate.element_bytes();
     return cross_device(options);
   }
   void check_call(dist_status status) const {

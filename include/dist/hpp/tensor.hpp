@@ -221,28 +221,39 @@ enum class reduce_op : int32_t {
 class reduction {
  public:
   reduction(reduce_op op) noexcept : op_(static_cast<dist_reduce_op>(op)) {}  // NOLINT: meant to be implicit
-  explicit reduction(dist_reduce_fn call, void *data = nullptr, dist_dtype only = 0) noexcept
-      : op_(DIST_REDUCE_USER), dtype_(only), fn_(call), user_data_(data) {}
+  explicit reduction(dist_reduce_fn call, void *data = nullptr, dist_dtype only = 0,
+                     std::size_t element_bytes = 0) noexcept
+      : op_(DIST_REDUCE_USER), dtype_(only), fn_(call), user_data_(data), element_bytes_(element_bytes) {}
 
   dist_reduce_op op() const noexcept { return op_; }
   dist_dtype dtype() const noexcept { return dtype_; }  // of the only elements that it takes; 0: any
   dist_reduce_fn fn() const noexcept { return fn_; }
   void *user_data() const noexcept { return user_data_; }
+  std::size_t element_bytes() const noexcept { return element_bytes_; }  // 0: the dtype's
 
  private:
   dist_reduce_op op_;
   dist_dtype dtype_ = 0;
   dist_reduce_fn fn_ = nullptr;
   void *user_data_ = nullptr;
+  std::size_t element_bytes_ = 0;
 };
 
-// fn(T, T) on each pair of elements. It is called from several threads at once, where nobody could catch what it throws:
+// fn(T, T) on each pair of elements. T is a dtype's type, or a struct of which the tensors' elements are parts (bytes,
+// say): none is cut. It is called from several threads at once, where nobody could catch what it throws:
 // declare it noexcept. It lives as long as the collective: name it, for one that is begun or planned.
 template <class T, class Fn>
 reduction reduce_with(Fn &&fn) noexcept {
   using plain = std::remove_reference_t<Fn>;
   static_assert(std::is_nothrow_invocable_r_v<T, plain &, T, T>,
                 "the operator runs inside the library: declare it noexcept");
+  static_assert(std::is_trivially_copyable_v<T>, "elements travel as bytes");
+  constexpr auto only = [] {
+    if constexpr (is_element<T>)
+      return dtype_of<T>();
+    else
+      return dist_dtype{0};
+  }();
   return reduction(
       [](void *acc, const void *in, std::size_t count, dist_dtype, void *user_data) {
         auto &op = *static_cast<plain *>(user_data);
@@ -250,18 +261,19 @@ reduction reduce_with(Fn &&fn) noexcept {
         const auto *right = static_cast<const T *>(in);
         for (std::size_t i = 0; i < count; ++i) left[i] = op(left[i], right[i]);
       },
-      detail::address_of(fn), dtype_of<T>());
+      detail::address_of(fn), only, is_element<T> ? 0 : sizeof(T));
 }
 
-// The same of fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]).
+// The same of fn(void *acc, const void *in, std::size_t count, dist_dtype): acc[i] = op(acc[i], in[i]), for elements of
+// the dtype or of `element_bytes`.
 template <class Fn>
-reduction reduce_with(Fn &&fn) noexcept {
+reduction reduce_with(Fn &&fn, std::size_t element_bytes = 0) noexcept {
   using plain = std::remove_reference_t<Fn>;
   static_assert(std::is_nothrow_invocable_v<plain &, void *, const void *, std::size_t, dist_dtype>,
                 "the operator runs inside the library: declare it noexcept");
   return reduction([](void *acc, const void *in, std::size_t count, dist_dtype dtype,
                       void *user_data) { (*static_cast<plain *>(user_data))(acc, in, count, dtype); },
-                   detail::address_of(fn));
+                   detail::address_of(fn), 0, element_bytes);
 }
 
 }  // namespace dist
