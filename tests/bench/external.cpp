@@ -71,7 +71,7 @@ const char* group_word(PeerGroup group) {
 }
 
 Peers::Peers(const std::string& list) {
-  PeerList known = read_peer_list(list);
+  PeerList known = read_peer_list(list, false);
   skipped_ = std::move(known.missing);
   for (PeerOffer& offer : known.offers) {
     PeerGroup group;

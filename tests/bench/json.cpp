@@ -121,6 +121,7 @@ void write_row(FILE* f, const RowResult& row) {
   } else if (spec.bytes != 0) {
     std::fprintf(f, ", \"bytes\": %zu", spec.bytes);
   }
+  if (row.hop_us != 0) std::fprintf(f, ", \"hop_us\": %.4g", row.hop_us);
   std::fprintf(f, ", \"others_cpu\": %.3g", row.others_cpu);
   if (!row.note.empty()) std::fprintf(f, ", \"note\": %s", quoted(row.note).c_str());
   std::fprintf(f, ",\n     \"sides\": [");

@@ -199,6 +199,7 @@ RowResult Runner::measure_once(const RowSpec& spec) {
   } else {
     add_sides(row);
   }
+  if (row.skipped.empty() && cpus_ >= 2 && spec.operation != Operation::kIdle) (void)hop(row);
   if (!row.skipped.empty()) {
     result.note = "skipped: " + row.skipped;
     return result;
@@ -213,6 +214,7 @@ RowResult Runner::measure_once(const RowSpec& spec) {
     side.median_us = median(side.round_us);
     result.sides.push_back(std::move(side));
   }
+  if (row.hop) result.hop_us = result.sides[*row.hop].median_us;
   result.others_cpu = rounds.back().others_cpu;
   compare(row, result);
   return result;

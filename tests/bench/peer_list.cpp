@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line is GROUP LABEL WORD..., or - LABEL PACKAGES for what is not installed. @RANKS@ is how many ranks;
-// what follows @FAULTS@ in a word is one for the fault matrix alone.
+// what follows @FAULTS@ in a word is one for the fault matrix alone. A first word with @BENCH@ before it is
+// another way to start a peer that the fault matrix has already.
 #include "tests/bench/peer_list.hpp"
 
 #include <fstream>
@@ -8,7 +9,13 @@
 
 namespace bench {
 
-PeerList read_peer_list(const std::string& path) {
+namespace {
+
+const std::string kFaults = "@FAULTS@", kBench = "@BENCH@";
+
+}  // namespace
+
+PeerList read_peer_list(const std::string& path, bool faults) {
   std::ifstream file(path);
   if (!file)
     throw std::runtime_error(path +
@@ -19,7 +26,7 @@ PeerList read_peer_list(const std::string& path) {
     if (words.size() < 3) continue;
     if (words[0] == "-") {
       list.missing.push_back(words[1] + ": not installed (" + words[2] + ")");
-    } else {
+    } else if (!faults || !words[2].starts_with(kBench)) {
       list.offers.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
     }
   }
@@ -27,12 +34,13 @@ PeerList read_peer_list(const std::string& path) {
 }
 
 peers::Words peer_command(const PeerOffer& offer, int ranks, bool faults) {
-  static const std::string mark = "@FAULTS@";
   peers::Words command;
-  for (const std::string& word : offer.words) {
-    const bool marked = word.starts_with(mark);
-    if (marked && !faults) continue;
-    command.push_back(word == "@RANKS@" ? std::to_string(ranks) : marked ? word.substr(mark.size()) : word);
+  for (std::string word : offer.words) {
+    if (word.starts_with(kFaults) && !faults) continue;
+    for (const std::string& mark : {kFaults, kBench}) {
+      if (word.starts_with(mark)) word.erase(0, mark.size());
+    }
+    command.push_back(word == "@RANKS@" ? std::to_string(ranks) : word);
   }
   return command;
 }

@@ -3,40 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "tests/bench/sides.hpp"
+#include "tests/bench/sum_into_all.hpp"
 
 namespace bench {
 namespace {
-
-// The number of replicas is known to the compiler: a sum stays in a register over all of them.
-template <size_t... R>
-void sum_slice(std::index_sequence<R...>, float* const* in, float* const* out, size_t begin, size_t end) {
-  const std::array<const float*, sizeof...(R)> from{in[R]...};
-  const std::array<float*, sizeof...(R)> to{out[R]...};
-#pragma omp simd
-  for (size_t i = begin; i < end; ++i) {
-    float sum = -0.0f;  // adds to anything without a trace
-    ((sum += from[R][i]), ...);
-    ((to[R][i] = sum), ...);
-  }
-}
-
-void sum_slice(float* const* in, float* const* out, int replicas, size_t begin, size_t end) {
-  switch (replicas) {
-    case 2: return sum_slice(std::make_index_sequence<2>(), in, out, begin, end);
-    case 4: return sum_slice(std::make_index_sequence<4>(), in, out, begin, end);
-    case 8: return sum_slice(std::make_index_sequence<8>(), in, out, begin, end);
-    default: break;
-  }
-  for (size_t i = begin; i < end; ++i) {
-    float sum = in[0][i];
-    for (int r = 1; r < replicas; ++r) sum += in[r][i];
-    for (int r = 0; r < replicas; ++r) out[r][i] = sum;
-  }
-}
 
 class OpenMpAllReduce final : public Side {
  public:
@@ -70,7 +42,7 @@ class OpenMpAllReduce final : public Side {
     {
       const auto part = static_cast<size_t>(omp_get_thread_num()),
                  parts = static_cast<size_t>(omp_get_num_threads());
-      sum_slice(in_.data(), out_.data(), data_.replicas(), n * part / parts, n * (part + 1) / parts);
+      sum_into_all(in_.data(), out_.data(), data_.replicas(), n * part / parts, n * (part + 1) / parts);
     }
   }
 

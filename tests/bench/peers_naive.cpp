@@ -1,15 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives that a careful user writes with C++20's own means. Their threads live for one block and are
-// joined before libdist's turn; the caller is replica 0, as with libdist.
+// The collectives that a good programmer writes with C++20's own means, each in two forms: with std::barrier,
+// and with a barrier that spins. Their threads live for one block and are joined before libdist's turn; the
+// caller is replica 0, as with libdist.
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cstring>
 #include <thread>
 
 #include "tests/bench/sides.hpp"
+#include "tests/bench/sum_into_all.hpp"
 
 namespace bench {
 namespace {
+
+// A line each, which its replica alone writes: whoever waits reads the others'.
+class SpinBarrier {
+ public:
+  explicit SpinBarrier(int replicas) : lines_(static_cast<size_t>(replicas)) {}
+  void meet(int replica) {
+    const uint32_t now = ++lines_[static_cast<size_t>(replica)].meetings;
+    lines_[static_cast<size_t>(replica)].there.store(now, std::memory_order_release);
+    for (Line& line : lines_) {
+      for (int looks = 0; static_cast<int32_t>(line.there.load(std::memory_order_acquire) - now) < 0;
+           ++looks) {
+        if (looks >= kLooks) std::this_thread::yield();  // more replicas than CPUs
+      }
+    }
+  }
+
+ private:
+  static constexpr int kLooks = 4000;
+  struct alignas(128) Line {
+    std::atomic<uint32_t> there{0};
+    uint32_t meetings = 0;
+  };
+  std::vector<Line> lines_;
+};
+
+class StdBarrier {
+ public:
+  explicit StdBarrier(int replicas) : barrier_(replicas) {}
+  void meet(int) { barrier_.arrive_and_wait(); }
+
+ private:
+  std::barrier<> barrier_;
+};
+
+template <class Barrier>
+constexpr const char* kWord = std::is_same_v<Barrier, StdBarrier> ? "std::barrier" : "spin barrier";
 
 // Runs main(replica) on `replicas` threads, the caller's among them.
 template <class Main>
@@ -23,91 +62,31 @@ void add(float* __restrict to, const float* __restrict from, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
+// Each replica sums its slice of all tensors into all.
+template <class Barrier>
 class NaiveAllReduce final : public Side {
  public:
-  NaiveAllReduce(Naive form, Data& data)
-      : form_(form),
-        data_(data),
-        meet_(data.replicas()),
-        shared_(form == Naive::kSliced ? data.count() : 0) {}
-  std::string name() const override {
-    return form_ == Naive::kRoot ? "std::barrier, root" : "std::barrier, sliced";
+  explicit NaiveAllReduce(Data& data) : data_(data), barrier_(data.replicas()) {
+    for (int r = 0; r < data.replicas(); ++r) {
+      in_.push_back(static_cast<float*>(data.in(r)));
+      out_.push_back(static_cast<float*>(data.out(r)));
+    }
   }
+  std::string name() const override { return std::string(kWord<Barrier>) + ", fused slices"; }
 
   void block(const Plan& plan, Samples& samples) override {
     data_.expect(plan.iterations);
     Stopwatch watch(data_.replicas(), plan);
+    const size_t n = data_.count(), parts = static_cast<size_t>(data_.replicas());
     on_replicas(data_.replicas(), [&](int r) {
-      replica_block(
-          plan, watch, &data_, r, [&] { return meet(); },
-          [&] {
-            form_ == Naive::kRoot ? root(r) : sliced(r);
-            return true;
-          });
-    });
-    watch.collect(samples);
-  }
-
- private:
-  float* in(int r) { return static_cast<float*>(data_.in(r)); }
-  float* out(int r) { return static_cast<float*>(data_.out(r)); }
-  bool meet() {
-    meet_.arrive_and_wait();
-    return true;
-  }
-
-  void root(int r) {
-    const size_t n = data_.count();
-    meet();
-    if (r == 0) {
-      if (out(0) != in(0)) std::memcpy(out(0), in(0), data_.bytes());
-      for (int p = 1; p < data_.replicas(); ++p) add(out(0), in(p), n);
-    }
-    meet();
-    if (r != 0) std::memcpy(out(r), out(0), data_.bytes());
-    meet();
-  }
-
-  void sliced(int r) {
-    const size_t n = data_.count(), parts = static_cast<size_t>(data_.replicas()),
-                 part = static_cast<size_t>(r);
-    const size_t begin = n * part / parts, count = n * (part + 1) / parts - begin;
-    meet();
-    std::memcpy(&shared_[0] + begin, in(0) + begin, count * sizeof(float));
-    for (int p = 1; p < data_.replicas(); ++p) add(&shared_[0] + begin, in(p) + begin, count);
-    meet();
-    std::memcpy(out(r), shared_.data(), data_.bytes());
-  }
-
-  Naive form_;
-  Data& data_;
-  std::barrier<> meet_;
-  std::vector<float> shared_;
-};
-
-// The same for a list: its tensors lie one after another in the shared buffer.
-class NaiveList final : public Side {
- public:
-  NaiveList(Naive form, DataList& list) : form_(form), list_(list), meet_(list.replicas()) {
-    if (form == Naive::kSliced) shared_.resize(list.bytes() / sizeof(float));
-  }
-  std::string name() const override {
-    return form_ == Naive::kRoot ? "std::barrier, root" : "std::barrier, sliced";
-  }
-
-  void block(const Plan& plan, Samples& samples) override {
-    list_.expect(plan.iterations);
-    Stopwatch watch(list_.replicas(), plan);
-    on_replicas(list_.replicas(), [&](int r) {
       const auto meet = [&] {
-        meet_.arrive_and_wait();
+        barrier_.meet(r);
         return true;
       };
-      replica_block(plan, watch, &list_, r, meet, [&] {
+      const size_t part = static_cast<size_t>(r);
+      replica_block(plan, watch, &data_, r, meet, [&] {
         meet();
-        gather(r);
-        meet();
-        spread(r);
+        sum_into_all(in_.data(), out_.data(), data_.replicas(), n * part / parts, n * (part + 1) / parts);
         return meet();
       });
     });
@@ -115,50 +94,66 @@ class NaiveList final : public Side {
   }
 
  private:
-  float* at(size_t tensor, int r) { return static_cast<float*>(list_.at(tensor).in(r)); }
-
-  void gather(int r) {
-    if (form_ == Naive::kRoot && r != 0) return;
-    const size_t parts = form_ == Naive::kRoot ? 1 : static_cast<size_t>(list_.replicas());
-    const size_t part = static_cast<size_t>(r);
-    float* shared = shared_.data();
-    for (size_t t = 0; t < list_.size(); ++t) {
-      const size_t n = list_.at(t).count(), begin = n * part / parts, count = n * (part + 1) / parts - begin;
-      float* to = at(t, 0);
-      if (form_ == Naive::kSliced) {
-        to = shared;
-        std::memcpy(to + begin, at(t, 0) + begin, count * sizeof(float));
-        shared += n;
-      }
-      for (int p = 1; p < list_.replicas(); ++p) add(to + begin, at(t, p) + begin, count);
-    }
-  }
-
-  void spread(int r) {
-    if (form_ == Naive::kRoot && r == 0) return;
-    const float* shared = shared_.data();
-    for (size_t t = 0; t < list_.size(); ++t) {
-      std::memcpy(at(t, r), form_ == Naive::kRoot ? at(t, 0) : shared, list_.at(t).bytes());
-      if (form_ == Naive::kSliced) shared += list_.at(t).count();
-    }
-  }
-
-  Naive form_;
-  DataList& list_;
-  std::barrier<> meet_;
-  std::vector<float> shared_;
+  Data& data_;
+  Barrier barrier_;
+  std::vector<float*> in_, out_;
 };
 
+// The same for a list, in place: a slice of each tensor, between two meetings.
+template <class Barrier>
+class NaiveList final : public Side {
+ public:
+  explicit NaiveList(DataList& list) : list_(list), barrier_(list.replicas()) {
+    for (size_t t = 0; t < list.size(); ++t) {
+      for (int r = 0; r < list.replicas(); ++r) at_.push_back(static_cast<float*>(list.at(t).in(r)));
+    }
+  }
+  std::string name() const override { return std::string(kWord<Barrier>) + ", fused slices"; }
+
+  void block(const Plan& plan, Samples& samples) override {
+    list_.expect(plan.iterations);
+    Stopwatch watch(list_.replicas(), plan);
+    on_replicas(list_.replicas(), [&](int r) {
+      const auto meet = [&] {
+        barrier_.meet(r);
+        return true;
+      };
+      replica_block(plan, watch, &list_, r, meet, [&] {
+        meet();
+        sum_slices(static_cast<size_t>(r));
+        return meet();
+      });
+    });
+    watch.collect(samples);
+  }
+
+ private:
+  void sum_slices(size_t part) {
+    const auto parts = static_cast<size_t>(list_.replicas());
+    for (size_t t = 0; t < list_.size(); ++t) {
+      const size_t n = list_.at(t).count();
+      float* const* const all = &at_[t * parts];
+      sum_into_all(all, all, list_.replicas(), n * part / parts, n * (part + 1) / parts);
+    }
+  }
+
+  DataList& list_;
+  Barrier barrier_;
+  std::vector<float*> at_;
+};
+
+template <class Barrier>
 class NaiveHanding final : public Side {
  public:
-  NaiveHanding(Handing handing, Exchanged& data) : handing_(handing), data_(data), meet_(data.replicas()) {}
-  std::string name() const override { return "std::barrier and loops"; }
+  NaiveHanding(Handing handing, Exchanged& data)
+      : handing_(handing), data_(data), barrier_(data.replicas()) {}
+  std::string name() const override { return std::string(kWord<Barrier>) + " and loops"; }
 
   void block(const Plan& plan, Samples& samples) override {
     Stopwatch watch(data_.replicas(), plan);
     on_replicas(data_.replicas(), [&](int r) {
       const auto meet = [&] {
-        meet_.arrive_and_wait();
+        barrier_.meet(r);
         return true;
       };
       replica_block(plan, watch, &data_, r, meet, [&] {
@@ -199,39 +194,49 @@ class NaiveHanding final : public Side {
 
   Handing handing_;
   Exchanged& data_;
-  std::barrier<> meet_;
+  Barrier barrier_;
 };
 
+template <class Barrier>
 class NaiveBarrier final : public Side {
  public:
-  explicit NaiveBarrier(int replicas) : replicas_(replicas), meet_(replicas) {}
-  std::string name() const override { return "std::barrier"; }
+  explicit NaiveBarrier(int replicas) : replicas_(replicas), barrier_(replicas) {}
+  std::string name() const override { return kWord<Barrier>; }
   void block(const Plan& plan, Samples& samples) override {
     Stopwatch watch(replicas_, plan);
-    const auto meet = [&] {
-      meet_.arrive_and_wait();
-      return true;
-    };
-    on_replicas(replicas_, [&](int r) { replica_block(plan, watch, nullptr, r, meet, meet); });
+    on_replicas(replicas_, [&](int r) {
+      const auto meet = [&] {
+        barrier_.meet(r);
+        return true;
+      };
+      replica_block(plan, watch, nullptr, r, meet, meet);
+    });
     watch.collect(samples);
   }
 
  private:
   int replicas_;
-  std::barrier<> meet_;
+  Barrier barrier_;
 };
+
+template <template <class> class Kind, class... Arguments>
+std::unique_ptr<Side> with(Naive barrier, Arguments&&... arguments) {
+  if (barrier == Naive::kStd)
+    return std::make_unique<Kind<StdBarrier>>(std::forward<Arguments>(arguments)...);
+  return std::make_unique<Kind<SpinBarrier>>(std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace
 
-std::unique_ptr<Side> naive_all_reduce(Naive form, Data& data) {
-  return std::make_unique<NaiveAllReduce>(form, data);
+std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data) {
+  return with<NaiveAllReduce>(barrier, data);
 }
-std::unique_ptr<Side> naive_list(Naive form, DataList& list) {
-  return std::make_unique<NaiveList>(form, list);
+std::unique_ptr<Side> naive_list(Naive barrier, DataList& list) { return with<NaiveList>(barrier, list); }
+std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data) {
+  return with<NaiveHanding>(barrier, handing, data);
 }
-std::unique_ptr<Side> naive_handing(Handing handing, Exchanged& data) {
-  return std::make_unique<NaiveHanding>(handing, data);
+std::unique_ptr<Side> naive_barrier(Naive barrier, int replicas) {
+  return with<NaiveBarrier>(barrier, replicas);
 }
-std::unique_ptr<Side> naive_barrier(int replicas) { return std::make_unique<NaiveBarrier>(replicas); }
 
 }  // namespace bench

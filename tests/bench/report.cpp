@@ -42,19 +42,23 @@ std::string time_text(double us) {
   return text;
 }
 
-void print_comparison(const RowResult& row, const Comparison& c, bool first) {
-  const std::string libdist = first ? time_text(row.sides[0].median_us) : "";
+// One word for both: the goal is above the floor.
+const char* verdict_text(const Comparison& c) {
+  const bool goal = c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
+  return goal && c.floor != Verdict::kMissed ? "goal" : verdict_text(c.floor);
+}
+
+void print_comparison(const RowResult& row, const Comparison& c) {
   char range[48];
   std::snprintf(range, sizeof range, "%.3g..%.3g", c.ratio_min, c.ratio_max);
-  std::printf("%-44s %9s  %-35s %9s %8.3g %-8s %-15s", first ? row.spec.name().c_str() : "", libdist.c_str(),
-              c.with.c_str(), time_text(row.sides[c.side].median_us).c_str(), c.ratio, unit_text(c.unit),
-              range);
-  if (c.target) {
-    std::printf(" %5.4g %-6s %5.4g %s", c.target->floor, verdict_text(c.floor), c.target->goal,
-                verdict_text(c.goal));
-  }
-  if (c.out_of_reach()) std::printf("  (the limit itself: %.3g)", c.most);
+  std::printf("  %-34.34s %8s %7.3g %-8s %-13s", c.with.c_str(),
+              time_text(row.sides[c.side].median_us).c_str(), c.ratio, unit_text(c.unit), range);
+  char hop[16] = "";
+  if (row.hop_us != 0) std::snprintf(hop, sizeof hop, "%.3f", row.hop_us);
+  std::printf(" %6s", hop);
+  if (c.target) std::printf(" %5.3g %s", c.target->floor, verdict_text(c));
   std::printf("\n");
+  if (c.out_of_reach()) std::printf("  %-34s (what limits this row reaches %.3g itself)\n", "", c.most);
 }
 
 }  // namespace
@@ -77,22 +81,21 @@ Tally tally(const std::vector<RowResult>& rows) {
 
 void print_head(const Settings& settings) {
   std::printf(
-      "%s\n%d rounds; times are medians in us; ratios are medians of the rounds' ratios, lowest..highest\n\n",
+      "%s\n%d rounds. Times are medians in us, ratios medians of the rounds' ratios, with lowest..highest; "
+      "hop is\n"
+      "a cache line's way between the replicas' CPUs, in us, measured in the same rounds.\n\n",
       machine_line().c_str(), settings.rounds);
-  std::printf("%-44s %9s  %-35s %9s %8s %-8s %-15s %-12s %s\n", "row", "libdist", "beside", "us", "ratio", "",
-              "rounds", "floor", "goal");
+  std::printf("%-36s %8s %7s %-8s %-13s %6s %5s\n", "row, libdist's time; beside what", "us", "ratio", "",
+              "rounds", "hop", "floor");
 }
 
 void print_row(const RowResult& row) {
-  bool first = true;
-  for (const Comparison& c : row.comparisons) {
-    print_comparison(row, c, first);
-    first = false;
-  }
-  if (row.others_cpu > kDisturbed) {
-    std::printf("%-44s (other programs took up to %.0f %% of the CPUs)\n", "", 100 * row.others_cpu);
-  }
-  if (!row.note.empty()) std::printf("%-44s %s\n", first ? row.spec.name().c_str() : "", row.note.c_str());
+  const std::string us = row.sides.empty() ? "" : time_text(row.sides[0].median_us) + " us";
+  std::printf("%s: %s\n", row.spec.name().c_str(), us.c_str());
+  for (const Comparison& c : row.comparisons) print_comparison(row, c);
+  if (row.others_cpu > kDisturbed)
+    std::printf("  (other programs took up to %.0f %% of the CPUs)\n", 100 * row.others_cpu);
+  if (!row.note.empty()) std::printf("  %s\n", row.note.c_str());
   std::fflush(stdout);
 }
 
@@ -108,9 +111,8 @@ void print_tail(const Tally& tally, const Settings& settings, const Runner& runn
     return;
   }
   std::printf(
-      "\nFloors: %d met, %d level, %d missed (%d of these while other programs ran, %d above what the limit "
-      "of "
-      "their row is on this machine). Goals: %d of %d met or level.\n",
+      "\nFloors: %d met, %d level, %d missed (%d of these while other programs ran, %d above what limits\n"
+      "their row on this machine). Goals: %d of %d met or level.\n",
       tally.met, tally.level, tally.missed, tally.missed_disturbed, tally.out_of_reach, tally.goals_met,
       tally.goals);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct Runner::Row {
   std::vector<std::unique_ptr<Side>> sides;  // the first is libdist; they use the data
   std::vector<std::string> names;
   std::vector<Pairing> pairings;
+  std::optional<size_t> hop;   // the side that measures a cache line's way
   std::vector<size_t> limits;  // sides that together take the time below which nobody gets
   std::string skipped;         // why there are no sides
 };

@@ -130,15 +130,16 @@ void Runner::add_all_reduce(Row& row) {
     return;
   }
 
-  MaybeTarget naive;
+  MaybeTarget by_std, by_spin;
   if (judged_size && !cores_enough) {
-    naive = spec.bytes <= 16 * kKiB ? targets::kOversubscribedSmall : targets::kOversubscribedLarge;
+    by_std = spec.bytes <= 16 * kKiB ? targets::kOversubscribedSmall : targets::kOversubscribedLarge;
   }
-  if (judged_size && cores_enough && spec.replicas == 2)
-    naive = targets::kStdBarrier[targets::size_class(spec.bytes)];
-  const size_t root = row.add(naive_all_reduce(Naive::kRoot, data));
-  const size_t sliced = row.add(naive_all_reduce(Naive::kSliced, data));
-  row.compare(Unit::kTimesAsFast, {root, sliced}, naive);
+  if (judged_size && cores_enough && spec.replicas == 2) {
+    by_std = targets::kStdBarrier[targets::size_class(spec.bytes)];
+    by_spin = targets::kSpinBarrier[targets::size_class(spec.bytes)];
+  }
+  row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kSpin, data))}, by_spin);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kStd, data))}, by_std);
 
   MaybeTarget openmp;
   if (judged_size && cores_enough && spec.replicas == 2)
@@ -146,7 +147,7 @@ void Runner::add_all_reduce(Row& row) {
   row.compare(Unit::kTimesAsFast, {row.add(openmp_all_reduce(data))}, openmp);
 
   if (judged_size && spec.replicas == 2 && cpus_ >= 2) {
-    const size_t hop = row.add(cache_line_hop(seen_));
+    const size_t hop = this->hop(row);
     row.limits.push_back(hop);
     if (spec.bytes <= kKiB) {
       row.compare(Unit::kHops, {hop}, spec.bytes == 64 ? some(targets::kAllReduceHops) : std::nullopt);
@@ -165,13 +166,21 @@ void Runner::add_all_reduce(Row& row) {
   }
 }
 
+// The side that measures a cache line's way between the replicas' CPUs, in every row: most ratios depend on
+// it.
+size_t Runner::hop(Row& row) {
+  if (!row.hop) row.hop = row.add(cache_line_hop(seen_));
+  return *row.hop;
+}
+
 void Runner::add_barrier(Row& row) {
   const RowSpec& spec = row.spec;
   row.add(libdist_barrier(strategy(spec.replicas), seen_));
-  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(spec.replicas))}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(Naive::kSpin, spec.replicas))}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_barrier(Naive::kStd, spec.replicas))}, std::nullopt);
   row.compare(Unit::kTimesAsFast, {row.add(openmp_barrier(spec.replicas))}, std::nullopt);
   if (spec.pace == Pace::kHot && spec.replicas == 2 && cpus_ >= 2) {
-    row.compare(Unit::kHops, {row.add(cache_line_hop(seen_))}, some(targets::kBarrierHops));
+    row.compare(Unit::kHops, {hop(row)}, some(targets::kBarrierHops));
   }
 }
 
@@ -184,8 +193,7 @@ void Runner::add_run(Row& row) {
   }
   row.add(libdist_run(strategy(spec.replicas)));
   if (target && spec.pace == Pace::kHot) {  // out to the other replica, and back
-    const size_t hop = row.add(cache_line_hop(seen_));
-    row.limits = {hop, hop};
+    row.limits = {hop(row), hop(row)};
   }
   row.compare(Unit::kTimesAsFast, {row.add(openmp_empty_region(spec.replicas))}, target);
 }

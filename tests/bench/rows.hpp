@@ -86,6 +86,7 @@ struct RowResult {
   RowSpec spec;
   std::vector<SideResult> sides;  // the first is libdist
   std::vector<Comparison> comparisons;
+  double hop_us = 0;      // a cache line's way between the replicas' CPUs; 0: not measured
   double others_cpu = 0;  // in the most disturbed round that counts
   std::string note;       // why it was skipped, or what disturbed it
 };
@@ -124,6 +125,7 @@ class Runner {
   void add_overlap(Row& row);
   void add_handing(Row& row);
   void add_peers(Row& row);
+  size_t hop(Row& row);
   void add_bindings(Row& row);
   Round run_round(Row& row, const std::vector<Plan>& plans, std::string& note);
   std::vector<Round> run_rounds(Row& row, std::string& note);

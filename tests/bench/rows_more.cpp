@@ -47,7 +47,7 @@ void append_more_rows(const Settings& settings, int replicas, std::vector<RowSpe
   for (const size_t bytes : {kMiB, 16 * kMiB}) add(kOverlap, bytes);
   for (const Handing handing :
        {Handing::kAllGather, Handing::kReduceScatter, Handing::kBroadcast, Handing::kAllToAll}) {
-    for (const size_t bytes : {kKiB, kMiB}) add(kHanding, bytes).handing = handing;
+    for (const size_t bytes : {size_t{64}, kKiB, 64 * kKiB, kMiB}) add(kHanding, bytes).handing = handing;
   }
 }
 
@@ -56,9 +56,8 @@ void Runner::add_list(Row& row) {
   DataList& list = row.own(std::make_unique<DataList>(counts_of(spec, settings_), spec.replicas));
   row.add(libdist_list(strategy(spec.replicas), list, false));
   row.compare(Unit::kTimesAsFast, {row.add(libdist_list(strategy(spec.replicas), list, true))}, std::nullopt);
-  const size_t root = row.add(naive_list(Naive::kRoot, list));
-  const size_t sliced = row.add(naive_list(Naive::kSliced, list));
-  row.compare(Unit::kTimesAsFast, {root, sliced}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kSpin, list))}, std::nullopt);
+  row.compare(Unit::kTimesAsFast, {row.add(naive_list(Naive::kStd, list))}, std::nullopt);
 }
 
 void Runner::add_reduce_to(Row& row) {
@@ -120,7 +119,10 @@ void Runner::add_handing(Row& row) {
   const RowSpec& spec = row.spec;
   Exchanged& data = row.own(handed(spec.handing, spec.bytes, spec.replicas));
   row.add(libdist_handing(strategy(spec.replicas), spec.handing, data));
-  row.compare(Unit::kTimesAsFast, {row.add(naive_handing(spec.handing, data))}, std::nullopt);
+  const bool judged = spec.replicas == 2 && cpus_ >= 2 && spec.bytes <= 64 * kKiB;
+  row.compare(Unit::kTimesAsFast, {row.add(naive_handing(Naive::kSpin, spec.handing, data))},
+              if_cores(judged, targets::kHanding));
+  row.compare(Unit::kTimesAsFast, {row.add(naive_handing(Naive::kStd, spec.handing, data))}, std::nullopt);
 }
 
 }  // namespace bench

@@ -65,17 +65,15 @@ int64_t rounds_as_long_as(const Strategy& strategy, Side& exchange);
 std::unique_ptr<Side> libdist_handing(const Strategy& strategy, Handing handing, Exchanged& data);
 std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int32_t numerics);
 
-// ---- What a user would write with std::barrier, std::thread and loops (peers_naive.cpp) ----
+// ---- What a good programmer would write with std::thread and loops (peers_naive.cpp) ----
 
-enum class Naive {
-  kRoot,    // replica 0 sums into its own buffer, the others copy that
-  kSliced,  // each sums a slice into a shared buffer, and copies all of it back
-};
+// What its replicas meet by.
+enum class Naive { kStd, kSpin };
 // f32, in place or out of place.
-std::unique_ptr<Side> naive_all_reduce(Naive form, Data& data);
-std::unique_ptr<Side> naive_list(Naive form, DataList& list);  // all tensors between two meetings
-std::unique_ptr<Side> naive_handing(Handing handing, Exchanged& data);
-std::unique_ptr<Side> naive_barrier(int replicas);
+std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data);
+std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors between two meetings
+std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data);
+std::unique_ptr<Side> naive_barrier(Naive barrier, int replicas);
 
 // ---- OpenMP (peer_openmp.cpp) ----
 

@@ -262,7 +262,7 @@ std::string to_json(const std::vector<Peer>& peers, const std::vector<std::strin
 }  // namespace
 
 std::string compare(const ComparisonOptions& options, const std::vector<ClassResult>& libdist) {
-  bench::PeerList list = bench::read_peer_list(options.list);
+  bench::PeerList list = bench::read_peer_list(options.list, true);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);  // some abort, as is their way
