@@ -217,6 +217,30 @@ void operators_of_the_host() {
   });
 }
 
+struct located {
+  double value;
+  int64_t where;
+};
+
+void operators_on_structs() {
+  const dist::strategy strategy(R);
+  strategy.run([](replica replica) {
+    const int32_t id = replica.id();
+    std::array<located, 1000> mine{};
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      mine[i] = {i % R == static_cast<std::size_t>(id) ? 1.0 : 0.0, id};
+    const auto largest = [](const located &a, const located &b) noexcept {
+      return b.value > a.value ? b : a;
+    };
+    auto *const bytes = reinterpret_cast<uint8_t *>(mine.data());
+    const tensor all(bytes, sizeof mine), half(bytes, sizeof(located) / 2);
+    replica.all_reduce(dist::reduce_with<located>(largest), all);
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      REQUIRE(mine[i].value == 1 && mine[i].where == static_cast<int64_t>(i % R));
+    REQUIRE_ERROR(DIST_INVALID_ARGUMENT, replica.all_reduce(dist::reduce_with<located>(largest), half));
+  });
+}
+
 void groups_meet_without_the_others() {
   const dist::strategy strategy(4);
   const dist::group even(strategy, {0, 2}), odd(strategy, {1, 3});
@@ -327,6 +351,7 @@ int main() {
       HPP_TEST(lists_in_one_collective),
       HPP_TEST(weights_contributions_numerics),
       HPP_TEST(operators_of_the_host),
+      HPP_TEST(operators_on_structs),
       HPP_TEST(groups_meet_without_the_others),
       HPP_TEST(nests),
       HPP_TEST(disagreement_is_reported),
