@@ -120,6 +120,14 @@ static void errors_say_where(void **state) {
   dist_value_release(uneven);
 }
 
+static void assert_same_tensor(const dist_value *a, const dist_value *b) {
+  dist_tensor one, other;
+  assert_int_equal(dist_value_tensor(a, &one), DIST_OK);
+  assert_int_equal(dist_value_tensor(b, &other), DIST_OK);
+  assert_int_equal(one.ndim, other.ndim);
+  assert_memory_equal(one.data, other.data, sizeof(float));
+}
+
 static void communication_options_are_checked(void **state) {
   dist_value *spread = scalars(*state, DIST_F32, 1, 2, 3), *result = NULL;
   const double six = 6;
@@ -141,6 +149,36 @@ static void communication_options_are_checked(void **state) {
                    DIST_INVALID_ARGUMENT);
   assert_null(result);
   dist_value_release(spread);
+}
+
+/* As in TensorFlow they say how values travel, and here none does: whatever they are, the bits are those
+ * without. */
+static void communication_options_change_no_bit(void **state) {
+  enum { N = 3 };
+  dist_value *spread[N], *plain[N], *given[N];
+  for (int k = 0; k < N; k++) spread[k] = scalars(*state, DIST_F32, 1e8 + k, 0.1, -1e8);
+  for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_MEAN; op++) {
+    assert_int_equal(dist_batch_reduce_to(*state, op, spread, NULL, N, NULL, plain), DIST_OK);
+    for (int32_t implementation = DIST_COMMUNICATION_AUTO; implementation <= DIST_COMMUNICATION_NCCL;
+         implementation++) {
+      for (int64_t bytes = 0; bytes < 5; bytes += 2) {
+        dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
+        options.implementation = implementation, options.bytes_per_pack = bytes;
+        assert_int_equal(dist_batch_reduce_to(*state, op, spread, NULL, N, &options, given), DIST_OK);
+        for (int k = 0; k < N; k++) {
+          dist_value *one = NULL;
+          assert_int_equal(dist_reduce_to(*state, op, spread[k], NULL, &options, &one), DIST_OK);
+          for (size_t r = 0; r < R; r++) {
+            assert_same_tensor(dist_value_item(given[k], r), dist_value_item(plain[k], r));
+            assert_same_tensor(dist_value_item(one, r), dist_value_item(plain[k], r));
+          }
+          dist_value_release(one), dist_value_release(given[k]);
+        }
+      }
+    }
+    for (int k = 0; k < N; k++) dist_value_release(plain[k]);
+  }
+  for (int k = 0; k < N; k++) dist_value_release(spread[k]);
 }
 
 static void destinations_choose_the_replicas(void **state) {
@@ -326,6 +364,7 @@ int main(void) {
       cmocka_unit_test(nests_reduce_leaf_by_leaf),
       cmocka_unit_test(errors_say_where),
       cmocka_unit_test(communication_options_are_checked),
+      cmocka_unit_test(communication_options_change_no_bit),
       cmocka_unit_test(destinations_choose_the_replicas),
       cmocka_unit_test(batches_keep_their_order),
       cmocka_unit_test(local_results_are_the_components),

@@ -30,7 +30,8 @@ LINES = {
     "Gloo": "#4e9f6d",
     "JAX": "#e07b39",
     "TensorFlow": "#c9a227",
-    "std::barrier and loops": "#8a8f98",
+    "spin barrier, fused slices": "#8a8f98",
+    "std::barrier, fused slices": "#c2c5ca",
     "OpenMP, one caller": "#5bb5b0",
 }
 GROUPS = {"mpi": "best MPI", "oneccl": "oneCCL", "gloo": "Gloo", "jax": "JAX", "tensorflow": "TensorFlow"}
@@ -56,7 +57,7 @@ def line_of(comparison):
     if group:
         return group
     name = comparison["with"]
-    return "std::barrier and loops" if name.startswith("std::barrier") else name if name in LINES else None
+    return name if name in LINES else None
 
 
 def collect(run, layout, pace):
