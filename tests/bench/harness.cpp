@@ -50,6 +50,7 @@ const char* pace_name(Pace pace) {
     case Pace::kHot: return "hot";
     case Pace::kPaused: return "1 ms pauses";
     case Pace::kAsleep: return "from sleep";
+    case Pace::kWork: return "work loop";
   }
   return "?";
 }

@@ -31,6 +31,7 @@ enum class Pace {
   kHot,     // back to back
   kPaused,  // 1 ms of sleep on every replica before each one
   kAsleep,  // before each one the caller waits until all other threads of the process sleep
+  kWork,    // before each one every replica writes its whole tensor, and afterwards reads it: as programs do
 };
 const char* pace_name(Pace pace);
 
@@ -39,6 +40,8 @@ struct Plan {
   Pace pace = Pace::kHot;
   int iterations = 1;  // operations between two resets of the data
   int batches = 1;     // timed ones; one more goes ahead to warm up
+  // How many operations a result is the outcome of.
+  int in_a_row() const { return pace == Pace::kWork ? 1 : iterations; }
 };
 
 using Samples = std::vector<double>;  // microseconds an operation
@@ -109,15 +112,20 @@ bool replica_block(const Plan& plan, Stopwatch& watch, Checked* data, int replic
       watch.record(replica, begin, now_us());
     } else {
       for (int i = 0; i < plan.iterations; ++i) {
-        sleep_us(1000);
+        if (plan.pace == Pace::kWork) {
+          data->reset(replica);
+        } else {
+          sleep_us(1000);
+        }
         const double begin = now_us();
         if (!op()) return false;
         watch.record(replica, begin, now_us());
+        if (plan.pace == Pace::kWork) data->check(replica, 1);
       }
     }
     // Where there are fewer CPUs than replicas, who checks would keep from its end one that is done, too.
     if (!meet()) return false;
-    if (data != nullptr) data->check(replica, plan.iterations);
+    if (data != nullptr) data->check(replica, plan.in_a_row());
     // A peer may share this replica's output: it must not reset it before all have checked.
     if (!meet()) return false;
   }

@@ -15,7 +15,7 @@ void require(dist_status status, const char* what) {
 }
 
 void InReplicas::block(const Plan& plan, Samples& samples) {
-  if (data_ != nullptr) data_->expect(plan.iterations);
+  if (data_ != nullptr) data_->expect(plan.in_a_row());
   Stopwatch watch(strategy_.replicas(), plan);
   Job job{this, &plan, &watch};
   strategy_.run(&InReplicas::replica_main, &job);

@@ -75,7 +75,7 @@ class NaiveAllReduce final : public Side {
   std::string name() const override { return std::string(kWord<Barrier>) + ", fused slices"; }
 
   void block(const Plan& plan, Samples& samples) override {
-    data_.expect(plan.iterations);
+    data_.expect(plan.in_a_row());
     Stopwatch watch(data_.replicas(), plan);
     const size_t n = data_.count(), parts = static_cast<size_t>(data_.replicas());
     on_replicas(data_.replicas(), [&](int r) {
@@ -111,7 +111,7 @@ class NaiveList final : public Side {
   std::string name() const override { return std::string(kWord<Barrier>) + ", fused slices"; }
 
   void block(const Plan& plan, Samples& samples) override {
-    list_.expect(plan.iterations);
+    list_.expect(plan.in_a_row());
     Stopwatch watch(list_.replicas(), plan);
     on_replicas(list_.replicas(), [&](int r) {
       const auto meet = [&] {

@@ -29,9 +29,17 @@ std::string bytes_text(size_t bytes) {
 
 MaybeTarget some(Target target) { return target.floor > 0 ? MaybeTarget(target) : std::nullopt; }
 
-// What libdist is to reach against a group's best form: on 2 replicas with a core each, back to back.
+// Who has tensors that its replicas can write and read is judged where they do: loops that leave them alone
+// keep each half in one core's cache. Python's peers have none, and are judged back to back.
+bool has_tensors(PeerGroup group) { return group != PeerGroup::kJax && group != PeerGroup::kTensorFlow; }
+bool judged_at_work(PeerGroup group, const RowSpec& spec) {
+  return has_tensors(group) && spec.operation == Operation::kAllReduce && spec.dtype == DIST_F32;
+}
+
+// What libdist is to reach against a group's best form, on 2 replicas with a core each.
 MaybeTarget peer_target(PeerGroup group, const RowSpec& spec) {
-  if (spec.replicas != 2 || spec.pace != Pace::kHot) return std::nullopt;
+  if (spec.replicas != 2) return std::nullopt;
+  if (spec.pace != (judged_at_work(group, spec) ? Pace::kWork : Pace::kHot)) return std::nullopt;
   if (spec.operation == Operation::kRun) {
     if (group == PeerGroup::kJax) return targets::kRunHotJax;
     if (group == PeerGroup::kTensorFlow) return targets::kRunHotTensorFlow;
@@ -81,6 +89,8 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
   for (const int r : settings.replicas) {
     for (const size_t bytes : kSizes)
       rows.push_back({kAllReduce, r, Pace::kHot, DIST_F32, bytes, Layout::kInPlace});
+    for (const size_t bytes : kSizes)
+      rows.push_back({kAllReduce, r, Pace::kWork, DIST_F32, bytes, Layout::kInPlace});
     for (const size_t bytes : kSizes) {  // above 1 MiB a pause is lost in the operation's own time
       if (bytes <= kMiB) rows.push_back({kAllReduce, r, Pace::kPaused, DIST_F32, bytes, Layout::kInPlace});
     }
@@ -110,6 +120,7 @@ std::vector<RowSpec> all_rows(const Settings& settings) {
 void Runner::add_all_reduce(Row& row) {
   const RowSpec& spec = row.spec;
   const bool hot = spec.pace == Pace::kHot, in_place = spec.layout == Layout::kInPlace;
+  const bool at_work = spec.pace == Pace::kWork;
   const bool cores_enough = spec.replicas <= cpus_, judged_size = hot && in_place;
   Data& data = row.add_data(spec.dtype, spec.layout);
   row.add(libdist_all_reduce(strategy(spec.replicas), data, seen_));
@@ -131,16 +142,20 @@ void Runner::add_all_reduce(Row& row) {
   }
 
   MaybeTarget by_std, by_spin;
-  if (judged_size && !cores_enough) {
+  if (at_work && !cores_enough) {
     by_std = spec.bytes <= 16 * kKiB ? targets::kOversubscribedSmall : targets::kOversubscribedLarge;
   }
-  if (judged_size && cores_enough && spec.replicas == 2) {
+  if (at_work && cores_enough && spec.replicas == 2) {
     by_std = targets::kStdBarrier[targets::size_class(spec.bytes)];
     by_spin = targets::kSpinBarrier[targets::size_class(spec.bytes)];
   }
   row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kSpin, data))}, by_spin);
   row.compare(Unit::kTimesAsFast, {row.add(naive_all_reduce(Naive::kStd, data))}, by_std);
 
+  if (at_work) {
+    if (spec.replicas == 2 && cpus_ >= 2) row.limits = {hop(row)};
+    return;
+  }
   MaybeTarget openmp;
   if (judged_size && cores_enough && spec.replicas == 2)
     openmp = some(targets::kOpenMp[targets::size_class(spec.bytes)]);
@@ -216,6 +231,7 @@ void Runner::add_peers(Row& row) {
                                spec.bytes, spec.layout,    {spec.pace, most_iterations(row), 1}};
   for (const PeerGroup group : kPeerGroups) {
     std::vector<size_t> sides;
+    if (spec.pace == Pace::kWork && !has_tensors(group)) continue;
     for (auto& side : peers_.sides(group, request)) sides.push_back(row.add(std::move(side)));
     if (!sides.empty())
       row.compare(Unit::kTimesAsFast, sides, peer_target(group, spec), 1, group_word(group));

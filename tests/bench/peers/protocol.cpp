@@ -22,8 +22,8 @@ constexpr std::array<Word<dist_dtype>, 4> kTypes{
 constexpr std::array<Word<Layout>, 3> kLayouts{{{Layout::kInPlace, "in_place"},
                                                 {Layout::kOutOfPlace, "out_of_place"},
                                                 {Layout::kOneOutput, "one_output"}}};
-constexpr std::array<Word<Pace>, 3> kPaces{
-    {{Pace::kHot, "hot"}, {Pace::kPaused, "paused"}, {Pace::kAsleep, "asleep"}}};
+constexpr std::array<Word<Pace>, 4> kPaces{
+    {{Pace::kHot, "hot"}, {Pace::kPaused, "paused"}, {Pace::kAsleep, "asleep"}, {Pace::kWork, "work"}}};
 
 template <class T, size_t N>
 const char* text_of(const std::array<Word<T>, N>& words, T value) {

@@ -46,7 +46,7 @@ Words measure(Seat& seat, Library& library, const Request& request) {
   std::unique_ptr<Data> data;
   if (reduces) {
     data = std::make_unique<Data>(request.dtype, request.bytes, seat.ranks(), request.layout);
-    data->expect(request.plan.iterations);
+    data->expect(request.plan.in_a_row());
     data->allow_rounding();  // the order of a peer's sum is its own
   }
   const std::function<void()> operation = library.operation(request, data.get());
