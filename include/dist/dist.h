@@ -286,10 +286,8 @@ typedef struct dist_cross_device_options {
   dist_allocator allocator;        /* all zero: malloc and free */
   size_t accumulate_element_bytes; /* of one element of `accumulate`; 0: the dtype's */
 } dist_cross_device_options;
-#define DIST_CROSS_DEVICE_OPTIONS_INIT                                     \
-  {                                                                        \
-    sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 \
-  }
+#define DIST_CROSS_DEVICE_OPTIONS_INIT \
+  { sizeof(dist_cross_device_options), 0, 0, 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0 }
 
 /** As dist_strategy_options_init(), of dist_cross_device_options. Context Any. Blocks never. Since 0.1. */
 DIST_API void dist_cross_device_options_init(dist_cross_device_options *options, uint32_t struct_size_bytes);

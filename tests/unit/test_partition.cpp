@@ -76,6 +76,34 @@ void a_list_is_covered_once(void**) {
   }
 }
 
+// Elements that must stay whole, of a list of bytes.
+void larger_elements_stay_whole(void**) {
+  for (const std::size_t element :
+       {std::size_t{1}, std::size_t{12}, std::size_t{24}, std::size_t{65}, std::size_t{4096}}) {
+    const std::size_t unit = unit_bytes_for(element);
+    const std::vector<std::size_t> bytes = {element * 7, 0, element, element * 1000};
+    assert_true(unit % element == 0 && unit >= element);
+    std::size_t units = 0;
+    for (const std::size_t each : bytes) units += units_of(each, unit);
+    for (std::size_t parts = 1; parts <= 5; ++parts) {
+      std::vector<std::size_t> at(bytes.size(), 0);
+      for (std::size_t rank = 0; rank < parts; ++rank) {
+        for_pieces(
+            bytes.size(), part_of(units, parts, rank), 3, [&](std::size_t t) { return bytes[t]; },
+            [](std::size_t) { return std::size_t{1}; },
+            [&](std::size_t t, std::size_t first, std::size_t count) {
+              assert_int_equal(first, at[t]);
+              assert_int_equal(count % element, 0);
+              at[t] += count;
+              return true;
+            },
+            unit);
+      }
+      assert_true(at == bytes);
+    }
+  }
+}
+
 void a_piece_may_be_the_last(void**) {
   int pieces = 0;
   for_pieces(
@@ -91,10 +119,9 @@ void a_piece_may_be_the_last(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(parts_follow_one_another),
-      cmocka_unit_test(blocks_follow_one_another),
-      cmocka_unit_test(a_list_is_covered_once),
-      cmocka_unit_test(a_piece_may_be_the_last),
+      cmocka_unit_test(parts_follow_one_another),   cmocka_unit_test(blocks_follow_one_another),
+      cmocka_unit_test(a_list_is_covered_once),     cmocka_unit_test(a_piece_may_be_the_last),
+      cmocka_unit_test(larger_elements_stay_whole),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
