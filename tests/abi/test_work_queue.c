@@ -15,6 +15,7 @@ typedef struct queue {
   int misfit;   /* the late member's first one has another tag */
   int fails_at; /* the late member fails before that one; -1: it does not */
   int64_t timeout_ns;
+  dist_cancel *cancel;
   size_t tensors;    /* in each all_reduce; 0: one */
   atomic_int issued; /* by members in time, together */
   atomic_int gone;   /* members in time that are through */
@@ -37,6 +38,7 @@ static dist_status issue_one(dist_replica *replica, side *s, int k, int planned)
   dist_tensor in = vector_of(s->in[k], DIST_I32, &all), out = vector_of(s->out[k], DIST_I32, &all);
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.out_work = &s->works[k], options.planned = planned, options.timeout_ns = q.timeout_ns;
+  options.cancel = q.cancel;
   options.tag = q.misfit && me == n - 1 ? "another" : "mine";
   switch (q.collective) {
     case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica, DIST_REDUCE_SUM, &in, &out, 1, &options);
@@ -217,7 +219,16 @@ static void the_bound_waits(void **state) {
   }
 }
 
-enum trouble { STAYS_AWAY, BLOCKS_INSTEAD, RETURNS, CANCELS, MISFITS, FAILS_IN_THE_MIDDLE, TROUBLES };
+enum trouble {
+  STAYS_AWAY,
+  BLOCKS_INSTEAD,
+  RETURNS,
+  CANCELS,
+  SIGNALS,
+  MISFITS,
+  FAILS_IN_THE_MIDDLE,
+  TROUBLES
+};
 
 static enum trouble trouble;
 static dist_status told[SIDES];
@@ -231,6 +242,7 @@ static dist_status make_trouble(dist_replica *replica, side *s) {
     case STAYS_AWAY: await(&q.gone, n - 1); return DIST_OK;
     case BLOCKS_INSTEAD: return dist_barrier(replica, NULL);
     case CANCELS: return dist_strategy_cancel(dist_replica_strategy(replica));
+    case SIGNALS: return dist_cancel_signal(q.cancel, "enough of it");
     case MISFITS: return issue_one(replica, s, 0, 0);
     case FAILS_IN_THE_MIDDLE:
       for (int k = 0; k < q.fails_at && status == DIST_OK; k++) status = issue_one(replica, s, k, 0);
@@ -270,6 +282,7 @@ static const outcome outcomes[TROUBLES] = {
     {"blocks", DIST_ABORTED, DIST_ABORTED, "wait for each other"},
     {"returns", DIST_ABORTED, DIST_ABORTED, "replica 2 returned early"},
     {"cancels", DIST_CANCELLED, DIST_CANCELLED, "cancel"},
+    {"signals", DIST_CANCELLED, DIST_CANCELLED, "enough of it"},
     {"misfits", DIST_INVALID_ARGUMENT, DIST_INVALID_ARGUMENT, "replica 2 came for"},
     {"fails", DIST_DATA_LOSS, DIST_ABORTED, "replica 2 failed with DATA_LOSS: no rows"},
 };
@@ -290,8 +303,10 @@ static void trouble_ends_the_wait(void **state) {
         q.n = MANY, q.collective = DIST_COLLECTIVE_ALL_REDUCE, q.fails_at = 300;
         trouble = (enum trouble)t;
         q.misfit = trouble == MISFITS;
+        if (trouble == SIGNALS) assert_ok(dist_cancel_create(NULL, &q.cancel));
         q.timeout_ns = trouble == STAYS_AWAY ? 20000000 : 0;
         const dist_status status = run_on(threads, strategy, meet_trouble, NULL, &error);
+        dist_cancel_destroy(q.cancel);
         if (status != e->run) fail_msg("%s: %s: %s", e->name, dist_status_name(status), error.message);
         for (int r = 0; r < R - 1; r++) {
           if (told[r] != e->peers) fail_msg("%s: replica %d: %s", e->name, r, reports[r].message);
