@@ -42,6 +42,13 @@ std::string time_text(double us) {
   return text;
 }
 
+// Three digits that matter, and no exponent.
+std::string ratio_text(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, ratio < 1000 ? "%.3g" : "%.0f", ratio);
+  return text;
+}
+
 // One word for both: the goal is above the floor.
 const char* verdict_text(const Comparison& c) {
   const bool goal = c.goal == Verdict::kMet || c.goal == Verdict::kLevel;
@@ -49,14 +56,14 @@ const char* verdict_text(const Comparison& c) {
 }
 
 void print_comparison(const RowResult& row, const Comparison& c) {
-  char range[48];
-  std::snprintf(range, sizeof range, "%.3g..%.3g", c.ratio_min, c.ratio_max);
-  std::printf("  %-34.34s %8s %7.3g %-8s %-13s", c.with.c_str(),
-              time_text(row.sides[c.side].median_us).c_str(), c.ratio, unit_text(c.unit), range);
+  const std::string range = ratio_text(c.ratio_min) + ".." + ratio_text(c.ratio_max);
   char hop[16] = "";
   if (row.hop_us != 0) std::snprintf(hop, sizeof hop, "%.3f", row.hop_us);
-  std::printf(" %6s", hop);
-  if (c.target) std::printf(" %5.3g %s", c.target->floor, verdict_text(c));
+  std::printf("  %-34.34s %8s %7s %-8s %-13s %6s", c.with.c_str(),
+              time_text(row.sides[c.side].median_us).c_str(), ratio_text(c.ratio).c_str(), unit_text(c.unit),
+              range.c_str(), hop);
+  if (c.target) std::printf(" %5.3g", c.target->floor);
+  if (c.floor != Verdict::kNone) std::printf(" %s", verdict_text(c));
   std::printf("\n");
   if (c.out_of_reach()) std::printf("  %-34s (what limits this row reaches %.3g itself)\n", "", c.most);
 }

@@ -77,9 +77,17 @@ def main(bench):
         sides = {side["name"]: side["median_us"] for side in report["rows"][0]["sides"]}
         assert groups["mpi"]["with"] == "Made-up 2, fast" and sides["Made-up 2, fast"] == 1000.5, groups
         assert sides["Made-up 2, slow"] == 2000.5, sides
+        assert all(row["hop_us"] > 0 for row in report["rows"]), report["rows"]
+        printed = output[: output.index("took no part")].splitlines()
+        table = [line for line in printed if not line.startswith("dist_bench:")]
+        assert max(map(len, table)) <= 100, max(table, key=len)
         skipped = "\n".join(report["peers_skipped"])
         for words in "out of luck", "no-such-program", "does not sleep after its turn", "pip: missing":
             assert words in skipped and words in output, (words, skipped)
+
+        # Another way to start a peer is one more of its group.
+        status, output = run(bench, folder, [("mpi", "other", "@BENCH@" + sys.executable, *peer("mpi", "good")[3:])])
+        assert status == 0 and "Made-up 2, fast" in output, (status, output)
 
         status, output = run(bench, folder, [peer("mpi", "wrong")])
         assert status == 2 and "wrong result" in output, (status, output)
