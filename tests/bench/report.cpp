@@ -88,9 +88,8 @@ Tally tally(const std::vector<RowResult>& rows) {
 
 void print_head(const Settings& settings) {
   std::printf(
-      "%s\n%d rounds. Times are medians in us, ratios medians of the rounds' ratios, with lowest..highest; "
-      "hop is\n"
-      "a cache line's way between the replicas' CPUs, in us, measured in the same rounds.\n\n",
+      "%s\n%d rounds. Times are medians in us, ratios medians of the rounds' ratios, with lowest..highest.\n"
+      "hop: a cache line's way between the replicas' CPUs, in us, measured in the same rounds.\n\n",
       machine_line().c_str(), settings.rounds);
   std::printf("%-36s %8s %7s %-8s %-13s %6s %5s\n", "row, libdist's time; beside what", "us", "ratio", "",
               "rounds", "hop", "floor");
