@@ -219,16 +219,7 @@ static void the_bound_waits(void **state) {
   }
 }
 
-enum trouble {
-  STAYS_AWAY,
-  BLOCKS_INSTEAD,
-  RETURNS,
-  CANCELS,
-  SIGNALS,
-  MISFITS,
-  FAILS_IN_THE_MIDDLE,
-  TROUBLES
-};
+enum trouble { STAYS_AWAY, BLOCKS_INSTEAD, RETURNS, CANCELS, SIGNALS, MISFITS, FAILS, TROUBLES };
 
 static enum trouble trouble;
 static dist_status told[SIDES];
@@ -244,7 +235,7 @@ static dist_status make_trouble(dist_replica *replica, side *s) {
     case CANCELS: return dist_strategy_cancel(dist_replica_strategy(replica));
     case SIGNALS: return dist_cancel_signal(q.cancel, "enough of it");
     case MISFITS: return issue_one(replica, s, 0, 0);
-    case FAILS_IN_THE_MIDDLE:
+    case FAILS:
       for (int k = 0; k < q.fails_at && status == DIST_OK; k++) status = issue_one(replica, s, k, 0);
       return status == DIST_OK ? dist_fail(DIST_DATA_LOSS, "no rows") : status;
     default: return DIST_OK;
@@ -420,8 +411,7 @@ static void memory_stays_below_the_bound(void **state) {
 
 /* What a leader alone has taken when it must wait: handles, copies, places and all. */
 static dist_status fill_up(dist_replica *replica, void *user_data) {
-  long *most = user_data;
-  (void)most;
+  (void)user_data;
   const int32_t me = dist_replica_id(replica);
   side *s = make_side(me);
   dist_status status = DIST_OK;
