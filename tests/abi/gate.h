@@ -6,9 +6,8 @@
 #ifndef TESTS_ABI_GATE_H
 #define TESTS_ABI_GATE_H
 
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
+#include "common.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
