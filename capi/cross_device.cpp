@@ -30,6 +30,11 @@ Status read_functions(const dist_cross_device_options& given, HostFunctions* out
   return kOk;
 }
 
+Status check(const dist_cross_device* cross_device, const char* call) noexcept {
+  DIST_TRY(require(cross_device, call, "cross_device"));
+  return unwrap(cross_device)->memory().forked() ? in_forked_child() : kOk;
+}
+
 }  // namespace
 
 void dist_cross_device_functions_init(dist_cross_device_functions* functions, uint32_t struct_size_bytes) {
@@ -68,7 +73,8 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
 }
 
 void dist_cross_device_destroy(dist_cross_device* cross_device) {
-  if (cross_device != nullptr) unwrap(cross_device)->release();
+  // In a child its threads are not: it stays as it is.
+  if (cross_device != nullptr && !unwrap(cross_device)->memory().forked()) unwrap(cross_device)->release();
 }
 
 int32_t dist_cross_device_kind(const dist_cross_device* cross_device) {
@@ -91,6 +97,7 @@ dist_status dist_cross_device_reduce(dist_cross_device* cross_device, dist_reduc
         .code();
   }
   return guard([&]() -> Status {
+    DIST_TRY(check(cross_device, "dist_cross_device_reduce"));
     DIST_TRY(require_destination(destination, "dist_cross_device_reduce"));
     return Status(dist_cross_device_batch_reduce(cross_device, op, &value, destination, 1, out_value));
   });
@@ -101,7 +108,7 @@ dist_status dist_cross_device_batch_reduce(dist_cross_device* cross_device, dist
                                            size_t n, dist_value** out_values) {
   constexpr const char* kCall = "dist_cross_device_batch_reduce";
   return guard([&]() -> Status {
-    DIST_TRY(require(cross_device, kCall, "cross_device"));
+    DIST_TRY(check(cross_device, kCall));
     CrossDevice& self = *unwrap(cross_device);
     Pairs pairs(self.memory());
     DIST_TRY(pairs.read(values, destinations, n, out_values, kCall));
@@ -118,7 +125,7 @@ dist_status dist_cross_device_broadcast(dist_cross_device* cross_device, dist_va
                                         const dist_destination* destination, dist_value** out_value) {
   constexpr const char* kCall = "dist_cross_device_broadcast";
   return guard([&]() -> Status {
-    DIST_TRY(require(cross_device, kCall, "cross_device"));
+    DIST_TRY(check(cross_device, kCall));
     DIST_TRY(require(value, kCall, "value"));
     DIST_TRY(require(out_value, kCall, "out_value"));
     DIST_TRY(require_destination(destination, kCall));
@@ -135,7 +142,7 @@ dist_status dist_cross_device_gather(dist_cross_device* cross_device, dist_value
                                      dist_value** out_value) {
   constexpr const char* kCall = "dist_cross_device_gather";
   return guard([&]() -> Status {
-    DIST_TRY(require(cross_device, kCall, "cross_device"));
+    DIST_TRY(check(cross_device, kCall));
     DIST_TRY(require(value, kCall, "value"));
     DIST_TRY(require(out_value, kCall, "out_value"));
     Value* const values[] = {unwrap(value)};

@@ -50,6 +50,8 @@ dist_status dist_group_destroy(dist_group* group) {
                "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it")
         .code();
   }
+  // In a child nobody meets in it: it stays as it is, as its strategy does.
+  if (unwrap(group)->pool.memory().forked()) return DIST_OK;
   return unwrap(group)->pool.destroy_group(unwrap(group)).code();
 }
 

@@ -15,6 +15,7 @@ namespace {
 // A batch for all replicas is taken outside their functions. A dataset for one replica is like any other
 // object there.
 Status check_outside(const Dataset& dataset, const char* call) noexcept {
+  DIST_TRY(dataset.check_process());
   const Current& here = current();
   if (here.replica == nullptr || here.merging || dataset.num_replicas() == 1) [[likely]]
     return kOk;

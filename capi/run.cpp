@@ -107,6 +107,20 @@ dist_status dist_replica_leave(dist_replica* replica, dist_status status) {
   });
 }
 
+dist_status dist_replica_detach(dist_replica* replica) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_detach", "replica"));
+    return unwrap(replica).detach();
+  });
+}
+
+dist_status dist_replica_attach(dist_replica* replica) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_attach", "replica"));
+    return unwrap(replica).attach();
+  });
+}
+
 int32_t dist_replica_id(const dist_replica* replica) {
   return replica == nullptr ? -1 : unwrap(replica).id();
 }

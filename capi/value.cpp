@@ -42,6 +42,7 @@ dist_status create(dist_strategy* strategy, dist_value** out_value, const char* 
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, call, "strategy"));
     DIST_TRY(require(out_value, call, "out_value"));
+    DIST_TRY(unwrap(strategy).check_process());
     ValueRef value;
     DIST_TRY(make(unwrap(strategy).memory(), &value));
     *out_value = wrap(value.take());

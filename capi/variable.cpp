@@ -168,7 +168,8 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
 }
 
 void dist_variable_destroy(dist_variable* variable) {
-  if (variable == nullptr) return;
+  // In a child the list of variables may be locked for ever: it stays as it is.
+  if (variable == nullptr || unwrap(variable)->memory().forked()) return;
   if (VariableRegistry* const owner = unwrap(variable)->registry(); owner != nullptr) {
     owner->remove(*unwrap(variable));
   } else {

@@ -23,6 +23,7 @@ template <class Body>
 dist_status on_work(dist_work* work, const char* name, Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(work, name, "work"));
+    if (unwrap(work)->memory().forked()) return in_forked_child();
     if (unwrap(work)->under_way()) DIST_TRY(check_owner(*unwrap(work), name));
     return body(*unwrap(work));
   });
@@ -68,6 +69,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
     if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0; there is nothing to wait for");
     for (std::size_t i = 0; i < n; ++i) {
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
+      if (unwrap(works[i])->memory().forked()) return in_forked_child();
       if (unwrap(works[i])->under_way()) DIST_TRY(check_owner(*unwrap(works[i]), "dist_work_wait_any"));
     }
     return wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
@@ -84,6 +86,8 @@ dist_status dist_work_cancel(dist_work* work) {
 void dist_work_destroy(dist_work* work) {
   if (work == nullptr) return;
   Work& ended = *unwrap(work);
+  // In a child nobody goes on with it: it stays as it is.
+  if (ended.memory().forked()) return;
   // Peers may use its tensors until then. How it ends is in the run's status.
   (void)wait(ended, 0);
   ended.release();

@@ -4,6 +4,7 @@ package dist
 
 import (
 	"errors"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -72,15 +73,30 @@ func onNative(replica int, fn func() error) error {
 	return err
 }
 
-// onGoroutine is protect on a goroutine of its own, which runtime.Goexit ends alone.
-func onGoroutine(replica int, fn func() error) error {
+// onGoroutine is protect on a goroutine of its own, which runtime.Goexit ends alone, and whose thread takes the place of
+// the one that libdist called: that is where the replica's handle is good.
+func onGoroutine(native int64, replica int, fn func() error) error {
+	if err := cdist.Dist_replica_detach(native); err != nil {
+		return fromNative(err)
+	}
 	result := make(chan error, 1)
 	go func() {
 		var err error = errGoexit
 		defer func() { result <- err }()
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if refused := cdist.Dist_replica_attach(native); refused != nil {
+			err = fromNative(refused)
+			return
+		}
+		defer cdist.Dist_replica_detach(native)
 		err = protect(replica, fn)
 	}()
-	return <-result
+	err := <-result
+	if refused := cdist.Dist_replica_attach(native); refused != nil && err == nil {
+		return fromNative(refused)
+	}
+	return err
 }
 
 // failures keeps what functions of the program's returned, until the calls that they were for come back.

@@ -116,7 +116,7 @@ func (r *devicesRun) call(native int64, fn func(*Replica) error) (status int) {
 	defer device.end()
 	guard := onNative
 	if r.replica.strategy.hop {
-		guard = onGoroutine
+		guard = func(id int, fn func() error) error { return onGoroutine(native, id, fn) }
 	}
 	err := guard(r.replica.id, func() error { return fn(device) })
 	if panicked, ok := err.(*PanicError); ok && panicked.Replica >= 0 && panicked.LogicalDevice < 0 {

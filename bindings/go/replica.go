@@ -160,7 +160,7 @@ func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 	if r.strategy.threads == Goroutines {
 		guard = protect
 	} else if r.strategy.hop {
-		guard = onGoroutine
+		guard = func(id int, fn func() error) error { return onGoroutine(native, id, fn) }
 	}
 	if err := guard(replica.id, func() error { return fn(replica) }); err != nil {
 		return r.fail(replica.id, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // The questions below are about the calling thread: tf.distribute's current strategy. In Go they make sense where the
-// goroutine keeps its thread: in a function that libdist called (not with HopGoroutine), inside Scope, and after
+// goroutine keeps its thread: in a function that libdist called, inside Scope, and after
 // runtime.LockOSThread.
 
 // Scope runs fn in the strategy's scope, in the cross-replica context, with the goroutine locked to its thread. Scopes

@@ -30,8 +30,7 @@ type Options struct {
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
-	// runtime.Goexit (t.FailNow, t.Fatal). It costs some 20 us a replica and run. Questions about the thread
-	// (GetReplica, GetStrategy, Scope) are then not about the replica. Goroutines need it not.
+	// runtime.Goexit (t.FailNow, t.Fatal). It costs some 20 us a replica and run. Goroutines need it not.
 	HopGoroutine bool
 }
 

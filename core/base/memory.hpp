@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/os/fork.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -74,6 +75,10 @@ class Memory final : public std::pmr::memory_resource {
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
+  // In a child that was forked from the process that made it: what lives here has no threads any more, and
+  // locks that nobody opens.
+  bool forked() const noexcept { return fork_guard_.forked(); }
+
   // Bytes that are out at the moment, the Memory itself among them.
   std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
@@ -87,6 +92,7 @@ class Memory final : public std::pmr::memory_resource {
   dist_allocator allocator_;
   std::atomic<std::size_t> references_{1};
   std::atomic<std::size_t> held_{sizeof(Memory)};
+  ForkGuard fork_guard_;
 };
 
 // Base of what is counted and lives in a Memory; made by make_counted().

@@ -154,6 +154,7 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
     case Wake::kPoisoned: return give_up(me);
     case Wake::kDeadline: return poison(me, Trouble::kDeadline, waited_ns);
     case Wake::kDisagreement: return disagree(me);
+    case Wake::kForked: return forked();
   }
   return kOk;
 }
@@ -178,6 +179,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
     const OneWait here(*this, me, meeting);
     const BlockedHere blocked(wait_graph_, replica(me), here);
     for (;;) {
+      if (memory_.forked()) return Wake::kForked;
       // A member that came meanwhile, or left, may have missed this one's line on its way.
       if (disagreement(me)) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
@@ -204,6 +206,13 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   }
   // Who has come is in time, even if the group was poisoned meanwhile by another's deadline.
   return ready() ? Wake::kReady : Wake::kPoisoned;
+}
+
+// A child that was forked inside a host's function which a meeting calls has no peers to wait for.
+template <class Sync>
+Status BasicGroup<Sync>::forked() noexcept {
+  return failed_precondition(
+      "this is a forked child of the strategy's process, and threads do not survive a fork");
 }
 
 template <class Sync>
@@ -310,15 +319,16 @@ Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noex
 // Until the report is there. Where cancel() ended the meetings, the first to come writes it, by explain().
 template <class Sync>
 template <class Explain>
-void BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
+bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   for (;;) {
     // seq_cst: before give_up()'s looks at `entered`, the race "touch"; its acquire brings the report.
     uint32_t seen = poison_.load(std::memory_order_seq_cst);
-    if (seen == kReported) return;
+    if (seen == kReported) return true;
     // cancel() with a reason holds the report until it has copied that.
     if (seen == kCancelled && poison_.compare_exchange_strong(seen, kReporting, std::memory_order_seq_cst)) {
       explain();
     } else {
+      if (memory_.forked()) return false;
       Sync::yield();
     }
   }
@@ -329,12 +339,15 @@ void BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
   const uint32_t meeting = members_[me].meeting;
-  await_report([&] { write_report(meeting, Trouble::kCancelled, 0); });
+  if (!await_report([&] { write_report(meeting, Trouble::kCancelled, 0); })) return forked();
   members_[me].done.publish(meeting, policy_);
   if (policy_.asymmetric) Sync::rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
     const Member& other = members_[peer];
-    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) Sync::yield();
+    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) {
+      if (memory_.forked()) return forked();
+      Sync::yield();
+    }
   }
   Sync::reading(report_);
   return fail(report_);
@@ -343,12 +356,13 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
 // The group was poisoned before this member came to its next meeting: it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
-  await_report([&] {
+  const bool there = await_report([&] {
     Evidence nothing;
     nothing.trouble = Trouble::kCancelled;
     nothing.reason = cancel_reason();
     post(verdict(nothing));
   });
+  if (!there) return forked();
   Sync::reading(report_);
   return fail(report_);
 }
@@ -380,6 +394,7 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
   const auto ready = [&] { return other.is_done(meeting); };
   keep_apart_from(me, peer);
   while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
+    if (memory_.forked()) return;
     // acquire keeps this before ready()'s look, as in wait().
     const uint32_t seen = other.done.value.load(std::memory_order_acquire);
     if (ready()) return;

@@ -336,7 +336,7 @@ class BasicGroup final : public Gathering {
   using Atomic = typename Sync::template Atomic<T>;
   enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
   static constexpr int64_t kNotYet = -1;
-  enum class Wake { kReady, kPoisoned, kDeadline, kDisagreement };
+  enum class Wake { kReady, kPoisoned, kDeadline, kDisagreement, kForked };
 
   // Where members disagree but not all have come, the report waits this long for the others' lines.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
@@ -438,7 +438,8 @@ class BasicGroup final : public Gathering {
   Status give_up(int me) noexcept;
   Status turned_away() noexcept;
   template <class Explain>
-  void await_report(Explain&& explain) noexcept;
+  bool await_report(Explain&& explain) noexcept;
+  Status forked() noexcept;
   void write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;

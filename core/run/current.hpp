@@ -24,6 +24,9 @@ struct Current {
 
 Current& current() noexcept;
 
+// From now on it is seen where the thread ends as a replica that it entered, or is attached to.
+void watch_thread_end() noexcept;
+
 // For as long as it lives the thread is in something else, with no scope entered; then where it was.
 class Within {
  public:

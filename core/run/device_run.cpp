@@ -78,8 +78,9 @@ Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noe
 }
 
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept {
+  DIST_TRY(device.check(call));
   *out = device.pool().team();
-  if (*out != nullptr) return device.check(call);
+  if (*out != nullptr) return kOk;
   return failed_precondition(
       "%s() is for logical devices, and this is replica %d: call it inside dist_run_on_devices()'s function, "
       "with "

@@ -10,18 +10,26 @@
 namespace dist {
 namespace {
 
-// Sees the end of a thread that is still inside a run. Made when a thread enters for the first time.
+// Sees the end of a thread that is still inside a run. Made when a thread is to be watched for the first
+// time.
 struct ThreadEnd {
   bool watching = false;
   ~ThreadEnd() {
-    Replica* replica = current().replica;
-    if (watching && replica != nullptr) replica->pool().abandon(*replica);
+    Replica* const replica = current().replica;
+    if (!watching || replica == nullptr) return;
+    if (replica->attached()) {
+      (void)replica->detach();
+    } else {
+      replica->pool().abandon(*replica);
+    }
   }
 };
 
 thread_local ThreadEnd thread_end;
 
 }  // namespace
+
+void watch_thread_end() noexcept { thread_end.watching = true; }
 
 // Waits until a run has ended.
 Status ReplicaPool::end_of_run(uint32_t run) noexcept {
@@ -98,7 +106,7 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
     }
     DIST_TRY(end_of_run(run));
   }
-  thread_end.watching = true;
+  watch_thread_end();
   current().replica = &seat.replica;
   seat.replica.begin();
   *out = &seat.replica;
@@ -107,10 +115,10 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
 
 // Ends a replica's part of the run, and with the last one the run.
 void ReplicaPool::depart(Seat& seat, Status status) noexcept {
-  current().replica = nullptr;
   const uint32_t run = run_;  // does not change while a replica is inside
   // Whoever leaves with a status has just failed: the thread's latest error is its reason.
   conclude(seat, status, failures_on_this_thread() - 1);
+  seat.replica.leave_thread();
   lock_.lock();
   const bool last = ++left_ == options_.num_replicas;
   if (last) {
@@ -123,9 +131,11 @@ void ReplicaPool::depart(Seat& seat, Status status) noexcept {
 }
 
 Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
-  if (current().replica != &replica) {
+  DIST_TRY(replica.check("dist_replica_leave"));
+  if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
-        "dist_replica_leave(): this thread is not replica %d; the thread that entered leaves", replica.id());
+        "dist_replica_leave(): %s %d has not come by dist_replica_enter(); its function ends by returning",
+        member_word(options_.part_of), replica.id());
   }
   const uint32_t run = run_;
   depart(seat(replica), status);
@@ -139,6 +149,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
+  if (memory_.forked()) return;
   depart(seat(replica),
          failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
                              replica.id()));

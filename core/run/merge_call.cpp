@@ -108,6 +108,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   if (me == 0) {
     if (!group.enter(me)) return group.finish(me);
     DIST_TRY(lead(replica, memory, function, slot));
+    if (memory.forked()) return in_forked_child();
   } else {
     group.await_done(me, 0);
     // Replica 0 did not begin: somebody had given up.

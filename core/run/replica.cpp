@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run/replica.hpp"
 
+#include <cstdio>
+
 #include "core/run/current.hpp"
+#include "core/run/replica_pool.hpp"
 
 namespace dist {
 
@@ -10,11 +13,63 @@ Current& current() noexcept {
   return here;
 }
 
-Status Replica::not_now(const char* call) const noexcept {
-  if (!inside_) {
+namespace {
+
+// "replica 1", or "logical device 2 of replica 1".
+class Name {
+ public:
+  explicit Name(const Replica& replica) noexcept {
+    if (replica.is_device()) {
+      std::snprintf(text_, sizeof text_, "logical device %d of replica %d", replica.id(), replica.copy());
+    } else {
+      std::snprintf(text_, sizeof text_, "replica %d", replica.id());
+    }
+  }
+  const char* c_str() const noexcept { return text_; }
+
+ private:
+  char text_[64];
+};
+
+}  // namespace
+
+Status in_forked_child() noexcept {
+  return failed_precondition(
+      "this is a forked child of the strategy's process, and threads do not survive a fork: create "
+      "a strategy in the child");
+}
+
+void Replica::show(std::uintptr_t thread) noexcept {
+  // A child that comes out of a merge function stays without a replica.
+  if (here_ == &nowhere_ || pool_.memory().forked()) return;
+  here_->store(thread, std::memory_order_relaxed);
+}
+
+void Replica::stay(std::uintptr_t thread) noexcept {
+  show(thread);
+  // release: with what the thread before has done, for attach().
+  thread_.store(thread, std::memory_order_release);
+}
+
+void Replica::set_away(Away away) noexcept {
+  away_ = away;
+  show(away == Away::kNo ? this_thread() : kNobody);
+}
+
+// Why check() did not pass; OK where it has nothing to look at.
+Status Replica::not_here(const char* call) const noexcept {
+  if (pool_.memory().forked()) return in_forked_child();
+  const std::uintptr_t thread = thread_.load(std::memory_order_relaxed);
+  if (thread == kNobody) {
     return failed_precondition("%s(): %s %d is not running: its handle is valid inside its function only",
                                call, member_word(part_of_), id_);
   }
+  if (thread == kDetached) {
+    return failed_precondition("%s(): %s is detached from its thread: dist_replica_attach() first", call,
+                               Name(*this).c_str());
+  }
+  if (thread != this_thread()) return of_another(call);
+  if (away_ == Away::kNo) return kOk;
   if (away_ == Away::kOnDevices) {
     return failed_precondition(
         "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "
@@ -25,6 +80,23 @@ Status Replica::not_now(const char* call) const noexcept {
       "%s() belongs to the replica context, and this is a merge function, which runs once for all "
       "replicas: use the strategy's functions here",
       call);
+}
+
+Status Replica::of_another(const char* call) const noexcept {
+  const Replica* const here = current().replica;
+  if (here == nullptr) {
+    return failed_precondition(
+        "%s(): this is %s's handle, and the calling thread is in no replica's function: a replica's handle "
+        "is "
+        "for the thread that its function runs on",
+        call, Name(*this).c_str());
+  }
+  return failed_precondition(
+      "%s(): this is %s's handle%s, and the calling thread is in the function of %s: use the handle that "
+      "this "
+      "function got",
+      call, Name(*this).c_str(), here->pool().owner() == pool_.owner() ? "" : " of another strategy",
+      Name(*here).c_str());
 }
 
 Status Replica::is_a_part(const char* call) const noexcept {

@@ -3,14 +3,18 @@
 // part of a replica (device_team.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/base/memory.hpp"
+#include "core/base/os/fork.hpp"
+#include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/cross_device/arena.hpp"
 #include "core/cross_device/collectives.hpp"
 #include "core/cross_device/work.hpp"
+#include "core/run/current.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/value.hpp"
 
@@ -21,10 +25,11 @@ class ReplicaPool;
 class Replica {
  public:
   // `threads`: this replica's share of the cores, for its own loops. `part_of`: the replica that it is a
-  // logical device of; -1: it is a replica.
+  // logical device of; -1: it is a replica. `here`: a word for it that forked children find zero, or NULL.
   Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
-          int threads, std::size_t cache_bytes) noexcept
-      : pool_(pool),
+          int threads, std::size_t cache_bytes, WipedWords::Word* here) noexcept
+      : here_(here != nullptr ? here : &nowhere_),
+        pool_(pool),
         group_(group),
         recorder_(recorder),
         arena_(memory, threads),
@@ -47,11 +52,12 @@ class Replica {
   // Where the thread of its function is instead, so that its handle is not to be used.
   enum class Away : uint8_t { kNo, kMerging, kOnDevices };
 
-  // OK while its function runs, and neither a merge function nor one on its devices does.
+  // OK on the thread that its function runs on, while neither a merge function nor one on its devices does.
   Status check(const char* call) const noexcept {
-    if (inside_ && away_ == Away::kNo) [[likely]]
+    // relaxed: what another thread writes is never this one's number.
+    if (here_->load(std::memory_order_relaxed) == this_thread()) [[likely]]
       return kOk;
-    return not_now(call);
+    return not_here(call);
   }
   // And it is no logical device, which has no copies of its own, nor says what is common to all replicas.
   Status check_whole(const char* call) const noexcept {
@@ -69,17 +75,37 @@ class Replica {
   // What it has under way.
   WorkList& works() noexcept { return works_; }
 
+  // Its function begins, and ends, on the calling thread.
   void begin() noexcept {
-    inside_ = true;
+    stay(this_thread());
     recorder_.begin_run();
   }
-  void end() noexcept { inside_ = false; }
-  void set_away(Away away) noexcept { away_ = away; }
+  void end() noexcept { stay(kNobody); }
+  void set_away(Away away) noexcept;
+
+  // Lets go of the thread that its function runs on, and goes on with the calling one (attachment.cpp).
+  Status detach() noexcept;
+  Status attach() noexcept;
+  bool attached() const noexcept { return attached_; }
+  // A host's thread is no longer this replica: it is in what it was in before.
+  void leave_thread() noexcept;
+  // Where the function was begun: waits until no other thread is attached.
+  void come_back() noexcept;
 
  private:
-  Status not_now(const char* call) const noexcept;
-  Status is_a_part(const char* call) const noexcept;
+  static constexpr std::uintptr_t kNobody = 0;
+  static constexpr std::uintptr_t kDetached = 1;
 
+  void stay(std::uintptr_t thread) noexcept;
+  void show(std::uintptr_t thread) noexcept;
+  Status not_here(const char* call) const noexcept;
+  Status is_a_part(const char* call) const noexcept;
+  Status of_another(const char* call) const noexcept;
+  Status check_attach() const noexcept;
+
+  // The thread that its function runs on, where its handle may be used; else kNobody. All that the steady
+  // path asks for.
+  WipedWords::Word* const here_;
   ReplicaPool& pool_;
   Group& group_;
   Recorder& recorder_;
@@ -89,8 +115,13 @@ class Replica {
   const std::size_t cache_bytes_;
   const int id_;
   const int part_of_;
-  bool inside_ = false;
   Away away_ = Away::kNo;
+  bool attached_ = false;                         // by attach()
+  std::atomic<std::uintptr_t> thread_{kNobody};   // that its function runs on, or kDetached
+  std::atomic<std::uintptr_t> nowhere_{kNobody};  // stays so: instead of a word that the system wipes
+  Word detached_;                                 // how often
+  Current function_;                              // what the thread is in there, while it is detached
+  Current outside_;                               // what the attached thread was in before
 };
 
 }  // namespace dist

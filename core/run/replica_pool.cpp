@@ -67,13 +67,14 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       graph_(graph),
       host_(host),
       options_(options),
+      here_(options.num_replicas),
       teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   const int share = std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
     new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of, share,
-                              options.channels.cache_bytes);
+                              options.channels.cache_bytes, here_.at(made_));
   }
   if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
 }
@@ -181,6 +182,7 @@ void ReplicaPool::serve(Seat& seat) {
     seen = latest;
     group_.keep_apart(seat.replica.id(), caller_cpu_);
     perform(seat);
+    if (memory_.forked()) return;  // the child's only thread: nobody will ever start a run
   }
 }
 
@@ -203,6 +205,9 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
 
 // The function has returned: keep its result, leave the group, tell who waits.
 void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) noexcept {
+  // A child has nobody to tell, and locks that nobody opens.
+  if (memory_.forked()) return;
+  seat.replica.come_back();
   seat.replica.end();
   if (!seat.replica.works().empty()) status = drain(seat, status);
   seat.replica.recorder().end_run(status.code());
@@ -362,12 +367,13 @@ Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
   return failed_precondition("dist_group_destroy(): a run is under way; let it end first");
 }
 
-// False: the deadline (of the host's clock, 0: none) is over.
+// False: the deadline (of the host's clock, 0: none) is over, or this is a forked child.
 bool ReplicaPool::await_finished(Seat& seat, int64_t deadline_ns) noexcept {
   const WaitPolicy& policy = group_.policy();
   Word& word = seat.finished;
   const auto done = [&] { return word.value.load(std::memory_order_seq_cst) == run_; };
   while (!spin_until(policy, done)) {
+    if (memory_.forked()) return false;
     const int64_t left = deadline_ns == 0 ? -1 : deadline_ns - host_.now_ns();
     if (deadline_ns != 0 && left <= 0) return false;
     const uint32_t seen = word.value.load(std::memory_order_acquire);
@@ -431,7 +437,10 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (options_.threads == DIST_THREADS_CALLER) caller_cpu_ = current_cpu();
   ++run_;
   started_.publish(run_, group_.policy());
-  if (options_.threads == DIST_THREADS_CALLER) perform_on_caller();
+  if (options_.threads == DIST_THREADS_CALLER) {
+    perform_on_caller();
+    if (memory_.forked()) return in_forked_child();
+  }
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;

@@ -30,6 +30,9 @@ class DeviceTeam;
 class InnerPool;
 struct DeviceMesh;
 
+// The error that a forked child gets.
+Status in_forked_child() noexcept;
+
 // What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit). The
 // pool keeps a copy, for replicas that begin late, past the run's deadline.
 struct Body {
@@ -143,8 +146,8 @@ class ReplicaPool {
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
-         int threads, std::size_t cache_bytes) noexcept
-        : replica(memory, pool, group, recorder, id, part_of, threads, cache_bytes) {}
+         int threads, std::size_t cache_bytes, WipedWords::Word* here) noexcept
+        : replica(memory, pool, group, recorder, id, part_of, threads, cache_bytes, here) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -207,6 +210,7 @@ class ReplicaPool {
   WaitGraph& graph_;
   const Host host_;
   const Options options_;
+  WipedWords here_;  // by replica: the thread that its function runs on
   Seat* seats_ = nullptr;
   int made_ = 0;                            // seats constructed
   RunLock lock_;                            // a run; with host threads: its entering and leaving

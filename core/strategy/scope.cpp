@@ -79,6 +79,11 @@ void ThreadDefault::end() noexcept {
 
 Strategy* owner_of(const Replica& replica) noexcept { return static_cast<Strategy*>(replica.pool().owner()); }
 
+bool in_what_is_gone(const Current& here) noexcept {
+  if (here.scope != nullptr) return static_cast<const Strategy*>(here.scope)->memory().forked();
+  return here.replica != nullptr && owner_of(*here.replica)->memory().forked();
+}
+
 // In no function, and in no other strategy's scope: what most calls find.
 bool outside(const Strategy& strategy) noexcept {
   const Current& here = current();
@@ -90,6 +95,8 @@ enum class Place { kOpen, kInReplica, kWithAnother };
 
 Place place_for(const Strategy& strategy) noexcept {
   const Current& here = current();
+  // A forked child is in nothing of its parent's any more.
+  if (in_what_is_gone(here)) return Place::kOpen;
   // A scope is entered inside whatever function the thread is in.
   if (here.scope != nullptr) return here.scope == &strategy ? Place::kOpen : Place::kWithAnother;
   if (here.replica == nullptr) return Place::kOpen;

@@ -185,7 +185,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
-  if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
+  if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
   if (!strategy->pool_.idle()) {
     return failed_precondition(
@@ -204,7 +204,7 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
 }
 
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
-  if (strategy == nullptr || strategy->fork_guard_.forked()) return kOk;
+  if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
   const Host& host = strategy->group_.host();
   const int64_t now = host.now_ns();
@@ -217,12 +217,6 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (inside[0] == '\0') return kOk;
   return fail(DIST_DEADLINE_EXCEEDED, "the strategy is ended, but the functions of %s have not returned",
               inside);
-}
-
-Status Strategy::in_forked_child() const noexcept {
-  return failed_precondition(
-      "this is a forked child of the strategy's process, and threads do not survive a fork: create "
-      "a strategy in the child");
 }
 
 Status Strategy::check_cross_replica(const char* call) const noexcept {

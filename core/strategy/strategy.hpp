@@ -6,7 +6,6 @@
 
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/os/fork.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
 #include "core/cross_device/arena.hpp"
@@ -90,7 +89,7 @@ class Strategy final : public Counted {
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.
   Status check_process() const noexcept {
-    if (!fork_guard_.forked()) [[likely]]
+    if (!memory().forked()) [[likely]]
       return kOk;
     return in_forked_child();
   }
@@ -103,7 +102,6 @@ class Strategy final : public Counted {
 
  private:
   ~Strategy() override = default;
-  Status in_forked_child() const noexcept;
 
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;
@@ -113,7 +111,6 @@ class Strategy final : public Counted {
   const Ref<DeviceAssignment> assignment_;
   DeviceMesh mesh_;
   const bool spmd_;
-  ForkGuard fork_guard_;
   WaitGraph wait_graph_;
   Group group_;
   Arena arena_;     // of functions called from outside

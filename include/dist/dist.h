@@ -40,6 +40,13 @@
  * Rules that hold for every function:
  *   - The first parameter names the context. A dist_strategy * is the cross-replica context: outside the
  *     replica function, or inside a merge function. A dist_replica * is the replica context.
+ *   - A replica's handle is for the thread that its function runs on: on any other thread, in another replica's
+ *     function too, what can fail returns FAILED_PRECONDITION. Its id, number and strategy may be asked for by any
+ *     thread while the function runs. Not promised is what becomes of handles after their destroy function, and of
+ *     one that is kept from an earlier run of the same replica.
+ *   - In a forked child of the strategy's process nothing waits: what would run, meet, make or change something
+ *     returns FAILED_PRECONDITION, dist_run() too where the child comes out of a replica function; destroy functions
+ *     leave things as they are. A child may make strategies of its own.
  *   - What can fail returns a dist_status. Outputs (`out_...`) are written on DIST_OK only.
  *     dist_last_error() says in words what was wrong, what was expected and what to try.
  *   - Options may be NULL, and a zero field means the default. Begin with DIST_..._OPTIONS_INIT, or
@@ -810,20 +817,47 @@ DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, 
  * This host thread's replica ends its part of the run with `status`. Ending the thread instead, without this
  * call, is seen as a failure of that replica: peers do not hang.
  *
- * Context  Replica, on the thread that entered.
+ * Context  Replica, of one that came by dist_replica_enter().
  * Blocks   Until all replicas of the run have left.
  * Owns     Ends the handle's use.
- * Errors   As dist_run(): every replica's thread gets the run's status.
+ * Errors   FAILED_PRECONDITION  the replica has not come by dist_replica_enter(): functions of dist_run() and its like
+ *                               end by returning; inside a merge function, or one on logical devices.
+ *          any                  as dist_run(): every replica's thread gets the run's status.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, dist_status status);
+
+/**
+ * The calling thread lets go of the replica whose function it is in, so that another thread can go on as that replica:
+ * dist_replica_attach(). What the first thread did is seen by the second. For hosts whose functions change threads (a
+ * goroutine, a fiber): the thread that libdist called waits for the other one, and attaches again before it returns.
+ *
+ * Context  Replica, or logical device.
+ * Blocks   Never. A function that returns while another thread is attached waits until that one detaches or ends.
+ * Owns     Nothing.
+ * Errors   FAILED_PRECONDITION  the handle is none of the calling thread's function.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_detach(dist_replica *replica);
+
+/**
+ * The calling thread goes on as a replica that another one has let go by dist_replica_detach(). The end of a thread
+ * that is attached detaches it.
+ *
+ * Context  Any thread that is in no replica's function and in no scope.
+ * Blocks   Never.
+ * Owns     Nothing.
+ * Errors   FAILED_PRECONDITION  the replica is not detached, or not running; this thread is in a function or scope.
+ * Since    0.1
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_attach(dist_replica *replica);
 
 /* ==== 5. Inside a replica: who am I ================================================================= */
 
 /**
  * This replica's id in 0 .. R-1, its rank in every collective; -1 for NULL.
  *
- * Context  Replica.
+ * Context  Any thread, while the replica's function runs.
  * Blocks   Never.
  * Owns     Nothing.
  * Errors   None.
@@ -834,7 +868,7 @@ DIST_API int32_t dist_replica_id(const dist_replica *replica);
 /**
  * How many replicas are in sync; 0 for NULL.
  *
- * Context  Replica.
+ * Context  Any thread, while the replica's function runs.
  * Blocks   Never.
  * Owns     Nothing.
  * Errors   None.
@@ -845,7 +879,7 @@ DIST_API int32_t dist_replica_num_replicas(const dist_replica *replica);
 /**
  * The strategy that runs this replica, for functions that make values; NULL for NULL.
  *
- * Context  Replica.
+ * Context  Any thread, while the replica's function runs.
  * Blocks   Never.
  * Owns     Borrowed.
  * Errors   None.

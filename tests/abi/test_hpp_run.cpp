@@ -249,6 +249,28 @@ void host_threads() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.enter(2, [](replica) {}));
 }
 
+// A function that goes on on another thread, and comes back to its own.
+void another_thread() {
+  const dist::strategy strategy(2);
+  strategy.run([](replica replica) {
+    replica.detach();
+    std::exception_ptr thrown;
+    std::thread([&] {
+      try {
+        replica.attach();
+        replica.barrier();
+        replica.detach();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }).join();
+    REQUIRE_ERROR(DIST_FAILED_PRECONDITION, replica.barrier());
+    replica.attach();
+    if (thrown) std::rethrow_exception(thrown);
+    replica.barrier();
+  });
+}
+
 }  // namespace
 
 int main() {
@@ -261,6 +283,7 @@ int main() {
       HPP_TEST(a_run_past_its_deadline),
       HPP_TEST(cancelled_from_outside),
       HPP_TEST(host_threads),
+      HPP_TEST(another_thread),
   };
   return cmocka_run_group_tests_name("dist.hpp: runs", tests, nullptr, nullptr);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knowing that one is in a forked child, without a system call: threads do not survive a fork, so a
-// strategy's handle must give an error there and never wait.
+// strategy's handles must give an error there and never wait.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace dist {
@@ -11,19 +12,49 @@ namespace dist {
 // The number of the process that asks: a system call.
 int64_t process_id() noexcept;
 
-// Belongs to one strategy; reads as `forked` in every child forked after it was made.
+// Words that a forked child finds zero, whatever they are in the parent. Each has a pair of cache lines of
+// its own.
+class WipedWords {
+ public:
+  using Word = std::atomic<std::uintptr_t>;
+
+  explicit WipedWords(int count) noexcept;
+  ~WipedWords();
+  WipedWords(const WipedWords&) = delete;
+  WipedWords& operator=(const WipedWords&) = delete;
+
+  // NULL: the system cannot wipe memory, or has none left.
+  Word* at(int index) noexcept {
+    return page_ == nullptr ? nullptr : page_ + static_cast<std::size_t>(index) * kStep;
+  }
+  const Word* first() const noexcept { return page_; }
+
+ private:
+  static constexpr std::size_t kStep = 128 / sizeof(Word);
+
+  Word* page_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Reads as `forked` in every child forked after it was made.
 class ForkGuard {
  public:
   ForkGuard() noexcept;
-  ~ForkGuard();
   ForkGuard(const ForkGuard&) = delete;
   ForkGuard& operator=(const ForkGuard&) = delete;
 
-  bool forked() const noexcept;
+  bool forked() const noexcept {
+    // relaxed: written once, before anybody else knew of it.
+    if (const WipedWords::Word* word = word_.first(); word != nullptr) [[likely]]
+      return word->load(std::memory_order_relaxed) == 0;
+    return another_process();
+  }
 
  private:
-  std::atomic<uint32_t>* page_ = nullptr;  // the system wipes it in children; NULL: it cannot
-  int64_t process_ = 0;                    // then the process's id is compared
+  bool another_process() const noexcept;
+
+  WipedWords word_{1};
+  int64_t process_;  // compared where the system wipes nothing
 };
 
 }  // namespace dist

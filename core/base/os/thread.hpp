@@ -4,9 +4,22 @@
 
 #include <pthread.h>
 
+#include <cstdint>
+
 #include "core/base/status.hpp"
 
 namespace dist {
+
+// A number that no other living thread has, and that is never 0 or 1. Costs one instruction where the
+// compiler knows the register that threads are told apart by.
+inline std::uintptr_t this_thread() noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+  return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+#else
+  thread_local const char here = 0;
+  return reinterpret_cast<std::uintptr_t>(&here);
+#endif
+}
 
 // Shown by ps and debuggers; cut to what the system takes (15 bytes on Linux).
 void name_this_thread(const char* name) noexcept;

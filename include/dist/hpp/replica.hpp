@@ -36,6 +36,10 @@ class replica : public collectives<void> {
   collectives<work> begin() const noexcept { return collectives<work>(handle_); }
   collectives<dist::plan> plan() const noexcept { return collectives<dist::plan>(handle_); }
 
+  // The function goes on on another thread: this one lets go, the other one attaches; and back again.
+  void detach() const { check(dist_replica_detach(handle_)); }
+  void attach() const { check(dist_replica_attach(handle_)); }
+
   // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
   template <class Body>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&body) const;

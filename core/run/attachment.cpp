@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A replica's function that goes on on another thread: its own lets go of it (detach), the other one takes it
+// up (attach), lets go of it in turn, and its own takes it up again to return.
+#include "core/run/replica.hpp"
+
+#include <utility>
+
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+
+Status Replica::detach() noexcept {
+  DIST_TRY(check("dist_replica_detach"));
+  Current& here = current();
+  if (here.replica != this) {
+    return failed_precondition(
+        "dist_replica_detach(): this is the thread's own default replica, which no function was called with");
+  }
+  function_ = here;
+  here = std::exchange(outside_, Current{});
+  attached_ = false;
+  stay(kDetached);
+  detached_.advance();
+  return kOk;
+}
+
+Status Replica::check_attach() const noexcept {
+  if (pool_.memory().forked()) return in_forked_child();
+  const Current& here = current();
+  if (here.replica != nullptr) {
+    return failed_precondition(
+        "dist_replica_attach(): the calling thread is in the function of %s %d already; "
+        "dist_replica_detach() "
+        "it first",
+        member_word(here.replica->part_of_), here.replica->id());
+  }
+  if (here.entered + here.default_entered == 0) return kOk;
+  return failed_precondition(
+      "dist_replica_attach(): the calling thread is in a strategy's scope; leave it first "
+      "(dist_scope_exit())");
+}
+
+Status Replica::attach() noexcept {
+  DIST_TRY(check_attach());
+  std::uintptr_t found = kDetached;
+  // acquire: what the thread before has done.
+  if (!thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire)) {
+    if (found == kNobody) return not_here("dist_replica_attach");
+    return failed_precondition(
+        "dist_replica_attach(): %s %d's function runs on another thread, which has not called "
+        "dist_replica_detach()",
+        member_word(part_of_), id_);
+  }
+  watch_thread_end();
+  Current& here = current();
+  outside_ = here;
+  here = function_;
+  attached_ = true;
+  stay(this_thread());
+  return kOk;
+}
+
+void Replica::come_back() noexcept {
+  for (;;) {
+    // acquire keeps this before the looks: a later change ends the sleep.
+    const uint32_t seen = detached_.value.load(std::memory_order_acquire);
+    std::uintptr_t found = kDetached;
+    if (thread_.compare_exchange_strong(found, this_thread(), std::memory_order_acquire)) break;
+    if (found == this_thread()) break;
+    detached_.sleep(seen, -1, group_.policy(),
+                    [&] { return thread_.load(std::memory_order_seq_cst) == kDetached; });
+  }
+}
+
+void Replica::leave_thread() noexcept {
+  Current& here = current();
+  if (std::exchange(attached_, false)) {
+    here = std::exchange(outside_, Current{});
+  } else {
+    here.replica = nullptr;
+  }
+}
+
+}  // namespace dist
