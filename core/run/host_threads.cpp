@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas on threads of the host: entering and leaving. The first to enter opens a run; the last to leave
-// ends it.
-#include <algorithm>
+// ends it. A run that is not complete in time, or cancelled before all have come, is given up: those who have
+// left go, those who come late get its report, and the next run begins when somebody who was in it comes
+// back.
 #include <cstdio>
+#include <cstring>
 
 #include "core/run/current.hpp"
 #include "core/run/replica_pool.hpp"
@@ -31,32 +33,64 @@ thread_local ThreadEnd thread_end;
 
 void watch_thread_end() noexcept { thread_end.watching = true; }
 
-// Waits until a run has ended.
-Status ReplicaPool::end_of_run(uint32_t run) noexcept {
+// Takes the lock when `holds()`, which is asked under it. False: the strategy's time is over, and it does not
+// hold; the lock is taken all the same.
+template <class Holds>
+bool ReplicaPool::lock_when(Holds&& holds) noexcept {
   const WaitPolicy& policy = group_.policy();
-  const auto ended = [&] {
-    return static_cast<int32_t>(ended_.value.load(std::memory_order_seq_cst) - run) >= 0 ||
-           closing_.load(std::memory_order_seq_cst);
-  };
   const int64_t start = host_.now_ns();
-  while (!spin_until(policy, ended)) {
-    int64_t left = -1;
-    if (options_.timeout_ns > 0) {
-      left = options_.timeout_ns - (host_.now_ns() - start);
-      if (left <= 0) {
-        char inside[256];
-        list_inside(inside, sizeof inside);
-        return fail(DIST_DEADLINE_EXCEEDED,
-                    "the run has not ended within %.3f s: replicas %s have not left, or not come",
-                    static_cast<double>(options_.timeout_ns) * 1e-9, inside);
-      }
-    }
-    const uint32_t seen = ended_.value.load(std::memory_order_acquire);
-    if (ended()) break;
-    ended_.sleep(seen, host_.slice_ns(left), policy, ended);
+  for (;;) {
+    // acquire keeps this before the look: a later change ends the wait.
+    const uint32_t seen = changed_.value.load(std::memory_order_acquire);
+    lock_.lock();
+    if (holds()) return true;
+    const auto changed = [&] { return changed_.value.load(std::memory_order_seq_cst) != seen; };
+    const int64_t left = options_.timeout_ns > 0 ? options_.timeout_ns - (host_.now_ns() - start) : -1;
+    if (options_.timeout_ns > 0 && left <= 0) return false;
+    lock_.unlock();
+    if (!spin_until(policy, changed)) changed_.sleep(seen, host_.slice_ns(left), policy, changed);
   }
-  if (static_cast<int32_t>(ended_.value.load(std::memory_order_acquire) - run) < 0) return shutting_down();
-  return kOk;
+}
+
+// "replica 1 has not come; replica 2 has not left", under the lock.
+void ReplicaPool::list_missing(char* text, std::size_t size) const noexcept {
+  char lists[2][200] = {"", ""};
+  int counts[2] = {0, 0};
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    const Seat& seat = seats_[i];
+    const int which = seat.entered == run_ ? 1 : 0;
+    if (which == 1 && seat.finished.value.load(std::memory_order_acquire) == run_) continue;
+    char* const list = lists[which];
+    const std::size_t used = std::strlen(list);
+    std::snprintf(list + used, sizeof lists[which] - used, counts[which]++ == 0 ? "%d" : ", %d", i);
+  }
+  constexpr const char* kWords[2] = {"come", "left"};
+  text[0] = '\0';
+  for (int which = 0; which < 2; ++which) {
+    if (counts[which] == 0) continue;
+    const std::size_t used = std::strlen(text);
+    std::snprintf(text + used, size - used, "%s%s %s %s not %s", used == 0 ? "" : "; ",
+                  counts[which] == 1 ? "replica" : "replicas", lists[which],
+                  counts[which] == 1 ? "has" : "have", kWords[which]);
+  }
+}
+
+// Under the lock: nobody waits for the run's end any more. Who comes late still comes into it, and is told;
+// it ends when somebody comes back for the next.
+void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
+  given_up_ = true;
+  outcome_ = Status(why.code);
+  outcome_error_ = why;
+  changed_.advance();
+}
+
+Status ReplicaPool::run_is_late() noexcept {
+  char missing[512] = "a thread has yet to come back from dist_replica_leave()";
+  if (open_) list_missing(missing, sizeof missing);
+  const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %.3f s: %s",
+                           static_cast<double>(options_.timeout_ns) * 1e-9, missing);
+  if (open_ && !given_up_) give_up_run(last_error());
+  return late;
 }
 
 Status ReplicaPool::enter(int id, Replica** out) noexcept {
@@ -74,38 +108,17 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
                                current().replica->id());
   }
   Seat& seat = seats_[id];
-  for (;;) {
-    lock_.lock();
-    if (closing_.load(std::memory_order_relaxed)) {
-      lock_.unlock();
-      return shutting_down();
-    }
-    if (!open_ && seat.occupied) {
-      // The thread that was this replica in the run before has yet to read how that ended.
-      lock_.unlock();
-      yield_this_thread();
-      continue;
-    }
-    if (!open_) {
-      begin_groups(0);
-      ++run_;
-      open_ = true;
-      left_ = 0;
-    }
-    const uint32_t run = run_;
-    if (seat.entered != run) {
-      seat.entered = run;
-      seat.occupied = true;
-      seat.thread_ended = false;
-      lock_.unlock();
-      break;
-    }
-    lock_.unlock();
-    if (seat.finished.value.load(std::memory_order_acquire) != run) {
-      return failed_precondition("replica %d is inside already, on another thread", id);
-    }
-    DIST_TRY(end_of_run(run));
-  }
+  const bool in_time = lock_when([&] { return may_enter(seat); });
+  const RunLockHolder holder(lock_);
+  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
+    return failed_precondition("replica %d is inside already, on another thread", id);
+  if (!in_time) return run_is_late();
+  if (!open_) open_run();
+  ++come_;
+  seat.entered = run_;
+  seat.occupied = true;
+  seat.thread_ended = false;
   watch_thread_end();
   current().replica = &seat.replica;
   seat.replica.begin();
@@ -113,21 +126,41 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
   return kOk;
 }
 
+// Whether a thread need not wait, under the lock: it may enter, or will never be let.
+bool ReplicaPool::may_enter(const Seat& seat) noexcept {
+  if (closing_.load(std::memory_order_relaxed)) return true;
+  if (open_ && seat.entered != run_) return true;
+  if (open_ && seat.finished.value.load(std::memory_order_acquire) != run_) return true;
+  // Back from a run that has been given up: that is over when all are out.
+  if (open_ && given_up_ && idle_locked()) open_ = false;
+  // Otherwise the thread that was this replica may have yet to read how the run before ended.
+  return !open_ && !seat.occupied;
+}
+
+void ReplicaPool::open_run() noexcept {
+  begin_groups(0);
+  ++run_;
+  open_ = true;
+  given_up_ = false;
+  come_ = 0;
+  left_ = 0;
+}
+
 // Ends a replica's part of the run, and with the last one the run.
 void ReplicaPool::depart(Seat& seat, Status status) noexcept {
-  const uint32_t run = run_;  // does not change while a replica is inside
   // Whoever leaves with a status has just failed: the thread's latest error is its reason.
   conclude(seat, status, failures_on_this_thread() - 1);
   seat.replica.leave_thread();
   lock_.lock();
-  const bool last = ++left_ == options_.num_replicas;
-  if (last) {
-    outcome_ = outcome();
-    if (!outcome_.ok()) outcome_error_ = last_error();
+  if (++left_ == options_.num_replicas) {
     open_ = false;
+    if (!given_up_) {
+      outcome_ = outcome();
+      if (!outcome_.ok()) outcome_error_ = last_error();
+    }
+    changed_.advance();
   }
   lock_.unlock();
-  if (last) ended_.publish(run, group_.policy());
 }
 
 Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
@@ -139,13 +172,16 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   }
   const uint32_t run = run_;
   depart(seat(replica), status);
-  const Status ended = end_of_run(run);
-  lock_.lock();
-  const Status status_of_run = !ended.ok() ? ended : outcome_.ok() ? kOk : fail(outcome_error_);
+  const auto ended = [&] { return !open_ || run_ != run || given_up_; };
+  const bool in_time = lock_when([&] { return ended() || closing_.load(std::memory_order_relaxed); });
+  const Status result = !in_time      ? run_is_late()
+                        : !ended()    ? shutting_down()
+                        : outcome_.ok() ? kOk
+                                        : fail(outcome_error_);
   Counted* const kept = go(seat(replica));
   lock_.unlock();
   if (kept != nullptr) kept->release();
-  return status_of_run;
+  return result;
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {
@@ -157,6 +193,19 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
   Counted* const kept = go(seat(replica));
   lock_.unlock();
   if (kept != nullptr) kept->release();
+}
+
+// Those who are inside get CANCELLED from their collectives, and the run ends when they have left; but not
+// where somebody has not come, who may never.
+void ReplicaPool::cancel_host_run(const char* reason) noexcept {
+  lock_.lock();
+  const RunLockHolder holder(lock_);
+  if (!open_ || given_up_ || come_ == options_.num_replicas) return;
+  ErrorRecord cancelled;
+  cancelled.code = DIST_CANCELLED;
+  std::snprintf(cancelled.message, sizeof cancelled.message, "the run was cancelled: %.900s",
+                reason != nullptr ? reason : "dist_strategy_cancel()");
+  give_up_run(cancelled);
 }
 
 }  // namespace dist

@@ -200,7 +200,14 @@ class ReplicaPool {
   Counted* go(Seat& seat) noexcept;
   Status overdue(int64_t timeout_ns) noexcept;
   void depart(Seat& seat, Status status) noexcept;
-  Status end_of_run(uint32_t run) noexcept;
+  template <class Holds>
+  bool lock_when(Holds&& holds) noexcept;
+  void list_missing(char* text, std::size_t size) const noexcept;
+  void give_up_run(const ErrorRecord& why) noexcept;
+  Status run_is_late() noexcept;
+  bool may_enter(const Seat& seat) noexcept;
+  void open_run() noexcept;
+  void cancel_host_run(const char* reason) noexcept;
   bool idle_locked() const noexcept;
 
   Memory& memory_;
@@ -230,8 +237,10 @@ class ReplicaPool {
   Body body_{};
   std::atomic<bool> stopping_{false};  // a thread that has done the latest run ends
   // Host threads.
-  alignas(kApart) Word ended_;  // the latest run that all have left
+  alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for
   bool open_ = false;
+  bool given_up_ = false;  // the open run
+  int come_ = 0;
   int left_ = 0;
   Status outcome_;
   ErrorRecord outcome_error_;

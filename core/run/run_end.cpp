@@ -33,6 +33,7 @@ void ReplicaPool::cancel(const char* reason) noexcept {
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().cancel_from_outside(reason);
   for (DeviceTeam* const team : teams_) team->cancel(reason);
+  if (options_.threads == DIST_THREADS_HOST) cancel_host_run(reason);
 }
 
 // Of a pool inside another one's run, whose own runs begin and end meanwhile.

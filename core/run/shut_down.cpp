@@ -83,7 +83,7 @@ bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
 
 void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept {
   // Those who wait for the end of a run look again.
-  unpark_all(ended_.value);
+  changed_.advance();
   for (;;) {
     const uint32_t seen = gone_.value.load(std::memory_order_acquire);
     const auto changed = [&] { return gone_.value.load(std::memory_order_seq_cst) != seen; };
@@ -98,7 +98,7 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
     constexpr int64_t kSliceNs = 1'000'000;
     const int64_t slice = left < 0 ? kSliceNs : std::min(left, kSliceNs);
     if (!spin_until(group_.policy(), changed)) gone_.sleep(seen, slice, group_.policy(), changed);
-    unpark_all(ended_.value);
+    changed_.advance();
   }
 }
 
@@ -118,6 +118,7 @@ void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
 // Under the lock: a host's thread leaves its seat. What it lets go of once the lock is open; NULL: nothing.
 Counted* ReplicaPool::go(Seat& seat) noexcept {
   seat.occupied = false;
+  changed_.advance();
   if (closing_.load(std::memory_order_relaxed)) gone_.advance();
   return std::exchange(seat.keeps, nullptr);
 }

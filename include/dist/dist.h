@@ -644,7 +644,8 @@ DIST_API DIST_NODISCARD dist_status dist_shard_policy_from_name(const char *name
 
 /**
  * Ends the run that is under way: every replica that waits in a collective, now or later in that run,
- * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens.
+ * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens. Of host
+ * threads, those that have left a run to which others have not come return at once.
  *
  * Context  Any thread, concurrent; also from inside a replica.
  * Blocks   Never.
@@ -801,13 +802,17 @@ DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dis
  * begins a run, and each replica enters it once; the run ends when all R have entered and left. The thread
  * may use *out_replica until dist_replica_leave().
  *
+ * A run that is not complete within timeout_ns, or cancelled before all have come, is given up: those who have left get
+ * its report. Who comes late comes into it, and gets the report too, until somebody who was in it comes back: that begins
+ * the next run, as soon as nobody is inside.
+ *
  * Context  Strategy, concurrent; one thread a replica.
- * Blocks   While an earlier run has not ended, at most the strategy's timeout_ns.
+ * Blocks   While an earlier run that this replica was in has not ended, at most the strategy's timeout_ns.
  * Owns     *out_replica is the strategy's.
  * Errors   INVALID_ARGUMENT     replica_id is not in 0 .. R-1; NULL.
  *          FAILED_PRECONDITION  the strategy has library threads; this thread is a replica already; that
  *                               replica is inside now.
- *          DEADLINE_EXCEEDED    an earlier run did not end in time; the message names who is still inside.
+ *          DEADLINE_EXCEEDED    an earlier run did not end in time; the message names who has not come or left.
  * Since    0.1
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, int32_t replica_id,
@@ -818,7 +823,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, 
  * call, is seen as a failure of that replica: peers do not hang.
  *
  * Context  Replica, of one that came by dist_replica_enter().
- * Blocks   Until all replicas of the run have left.
+ * Blocks   Until all replicas of the run have left, or it is given up: dist_replica_enter().
  * Owns     Ends the handle's use.
  * Errors   FAILED_PRECONDITION  the replica has not come by dist_replica_enter(): functions of dist_run() and its like
  *                               end by returning; inside a merge function, or one on logical devices.

@@ -142,9 +142,110 @@ static void a_replica_never_comes(void **state) {
   assert_ok(dist_replica_enter(strategy, 0, &replica));
   assert_fails(dist_barrier(replica, NULL), DIST_DEADLINE_EXCEEDED, "replica 1 did not arrive");
   assert_fails(dist_replica_leave(replica, DIST_DEADLINE_EXCEEDED), DIST_DEADLINE_EXCEEDED,
-               "replicas 1 have not left");
-  assert_fails(dist_replica_enter(strategy, 0, &replica), DIST_DEADLINE_EXCEEDED, "replicas 1 have not left");
+               "replica 1 has not come");
   /* Nobody is inside: the strategy may end, though the run never will. */
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+typedef struct round_of {
+  dist_strategy *strategy;
+  int32_t id;
+  dist_status status;
+} round_of;
+
+static void *enter_and_leave(void *argument) {
+  round_of *r = argument;
+  dist_replica *replica = NULL;
+  r->status = dist_replica_enter(r->strategy, r->id, &replica);
+  if (r->status == DIST_OK) r->status = dist_replica_leave(replica, healthy(replica, NULL));
+  return NULL;
+}
+
+/* A round of the first `n` replicas, each on a thread. */
+static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_status *out) {
+  round_of rounds[MOST];
+  pthread_t threads[MOST];
+  for (int32_t i = 0; i < n; i++) {
+    rounds[i] = (round_of){strategy, first + i, DIST_INTERNAL};
+    assert_int_equal(pthread_create(&threads[i], NULL, enter_and_leave, &rounds[i]), 0);
+  }
+  for (int32_t i = 0; i < n; i++) {
+    pthread_join(threads[i], NULL);
+    out[i] = rounds[i].status;
+  }
+}
+
+/* A clock that goes only while it is hurried: then each look is a second. */
+typedef struct lazy_clock {
+  atomic_llong now_ns;
+  atomic_int hurried;
+} lazy_clock;
+
+static int64_t look(void *user_data) {
+  lazy_clock *clock = user_data;
+  return atomic_fetch_add(&clock->now_ns, atomic_load(&clock->hurried) ? 1000000000 : 0);
+}
+
+/* Two of four never come: as soon as all are back, rounds go well, not when each missing one has come once.
+ */
+static void the_next_round_recovers(void **state) {
+  (void)state;
+  static lazy_clock clock;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 4;
+  options.threads = DIST_THREADS_HOST;
+  options.clock = look;
+  options.clock_user_data = &clock;
+  dist_strategy *strategy = strategy_with(options);
+  dist_status status[4];
+  for (int i = 0; i < 3; i++) {
+    atomic_store(&clock.hurried, 1);
+    for (int k = 0; k < 2; k++) {
+      round_by(strategy, 0, 2, status);
+      assert_int_equal(status[0], DIST_DEADLINE_EXCEEDED);
+      assert_int_equal(status[1], DIST_DEADLINE_EXCEEDED);
+    }
+    atomic_store(&clock.hurried, 0);
+    for (int k = 0; k < 2; k++) {
+      round_by(strategy, 0, 4, status);
+      for (int r = 0; r < 4; r++) assert_int_equal(status[r], DIST_OK);
+    }
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+static void cancel_ends_a_round_that_nobody_will_complete(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(4, DIST_THREADS_HOST);
+  for (int i = 0; i < 3; i++) {
+    round_of other = {strategy, 0, DIST_INTERNAL};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, enter_and_leave, &other), 0);
+    dist_replica *replica = NULL;
+    assert_ok(dist_replica_enter(strategy, 1, &replica));
+    assert_ok(dist_strategy_cancel(strategy));
+    assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
+    pthread_join(thread, NULL);
+    assert_int_equal(other.status, DIST_CANCELLED);
+    assert_healthy(DIST_THREADS_HOST, strategy);
+  }
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
+/* Who comes late comes into the round that was given up, and learns how it ended. */
+static void who_comes_late_is_told(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_HOST);
+  dist_replica *replica = NULL;
+  for (int i = 0; i < 3; i++) {
+    assert_ok(dist_replica_enter(strategy, 0, &replica));
+    assert_ok(dist_strategy_cancel(strategy));
+    assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
+    assert_ok(dist_replica_enter(strategy, 1, &replica));
+    assert_int_equal(dist_barrier(replica, NULL), DIST_CANCELLED);
+    assert_fails(dist_replica_leave(replica, DIST_OK), DIST_CANCELLED, "dist_strategy_cancel()");
+    assert_healthy(DIST_THREADS_HOST, strategy);
+  }
   assert_ok(dist_strategy_destroy(strategy));
 }
 
@@ -188,9 +289,15 @@ static void destroy_beside_one_that_leaves(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(entering_and_leaving_alone), cmocka_unit_test(threads_change_places),
-      cmocka_unit_test(a_thread_ends_inside),       cmocka_unit_test(one_thread_a_replica),
-      cmocka_unit_test(a_replica_never_comes),      cmocka_unit_test(destroy_beside_one_that_leaves),
+      cmocka_unit_test(entering_and_leaving_alone),
+      cmocka_unit_test(threads_change_places),
+      cmocka_unit_test(a_thread_ends_inside),
+      cmocka_unit_test(one_thread_a_replica),
+      cmocka_unit_test(a_replica_never_comes),
+      cmocka_unit_test(destroy_beside_one_that_leaves),
+      cmocka_unit_test(the_next_round_recovers),
+      cmocka_unit_test(who_comes_late_is_told),
+      cmocka_unit_test(cancel_ends_a_round_that_nobody_will_complete),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
