@@ -10,6 +10,7 @@
 #include "capi/guard.hpp"
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
+#include "core/strategy/between_runs.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -102,6 +103,8 @@ dist_status dist_checkpoint_save(dist_strategy* strategy, const char* path, dist
     std::pmr::vector<StoredText> texts(&capi::unwrap(strategy).memory());
     DIST_TRY(request.texts(&texts));
     DIST_TRY(request.check_position());
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(capi::unwrap(strategy), "dist_checkpoint_save"));
     return save_checkpoint(request.context(), path, request.saved(), texts);
   });
 }
@@ -112,6 +115,8 @@ dist_status dist_checkpoint_load(dist_strategy* strategy, const char* path, dist
     DIST_TRY(require(strategy, "dist_checkpoint_load", "strategy"));
     Request request(strategy, "dist_checkpoint_load");
     DIST_TRY(request.read(path, variables, n, options));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(capi::unwrap(strategy), "dist_checkpoint_load"));
     DIST_TRY(load_checkpoint(request.context(), path, request.saved()));
     request.give_position();
     return kOk;

@@ -8,6 +8,7 @@
 
 #include "capi/guard.hpp"
 #include "core/inspect/drift.hpp"
+#include "core/strategy/between_runs.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -57,6 +58,8 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
                               out_drift->struct_size);
     }
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_check_drift"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_variable_check_drift"));
     Drift drift;
     const Status status = check_drift(unwrap(strategy).cross_replica(), *unwrap(variable), &drift);
     if (out_drift != nullptr && (status.ok() || status.code() == DIST_DATA_LOSS)) {

@@ -4,6 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "core/metric/average_loss.hpp"
+#include "core/strategy/between_runs.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -14,12 +15,14 @@ Metric* unwrap(dist_metric* handle) noexcept { return reinterpret_cast<Metric*>(
 const Metric* unwrap(const dist_metric* handle) noexcept { return reinterpret_cast<const Metric*>(handle); }
 dist_metric* wrap(Metric* metric) noexcept { return reinterpret_cast<dist_metric*>(metric); }
 
-// The metric of a call from outside the replicas.
-Status from_outside(dist_strategy* strategy, dist_metric* metric, const char* call) noexcept {
+// The metric of a call from outside the replicas, and a turn for it.
+Status from_outside(dist_strategy* strategy, dist_metric* metric, const char* call,
+                    BetweenRuns* turn) noexcept {
   DIST_TRY(require(strategy, call, "strategy"));
   DIST_TRY(require(metric, call, "metric"));
   DIST_TRY(capi::unwrap(strategy).check_cross_replica(call));
-  return unwrap(metric)->check_owner(capi::unwrap(strategy).memory());
+  DIST_TRY(unwrap(metric)->check_owner(capi::unwrap(strategy).memory()));
+  return turn->begin(capi::unwrap(strategy), call);
 }
 
 // Of a loss: `replica` is NULL where dist_get_replica() found the cross-replica context.
@@ -63,7 +66,8 @@ dist_status dist_metric_update(dist_replica* replica, dist_metric* metric, const
 dist_status dist_metric_result(dist_strategy* strategy, dist_metric* metric, double* out_result) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_result, "dist_metric_result", "out_result"));
-    DIST_TRY(from_outside(strategy, metric, "dist_metric_result"));
+    BetweenRuns turn;
+    DIST_TRY(from_outside(strategy, metric, "dist_metric_result", &turn));
     *out_result = unwrap(metric)->result();
     return kOk;
   });
@@ -71,7 +75,8 @@ dist_status dist_metric_result(dist_strategy* strategy, dist_metric* metric, dou
 
 dist_status dist_metric_reset(dist_strategy* strategy, dist_metric* metric) {
   return guard([&]() -> Status {
-    DIST_TRY(from_outside(strategy, metric, "dist_metric_reset"));
+    BetweenRuns turn;
+    DIST_TRY(from_outside(strategy, metric, "dist_metric_reset", &turn));
     unwrap(metric)->reset();
     return kOk;
   });

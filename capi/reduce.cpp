@@ -10,6 +10,7 @@
 #include "capi/options.hpp"
 #include "core/cross_device/gather.hpp"
 #include "core/cross_device/reduce_to.hpp"
+#include "core/strategy/between_runs.hpp"
 #include "core/strategy/destination_device.hpp"
 
 using namespace dist;
@@ -23,6 +24,8 @@ dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* 
     DIST_TRY(require(out_value, "dist_reduce", "out_value"));
     DIST_TRY(check_list(axes, num_axes, "dist_reduce", "axes", "num_axes"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce"));
     ValueRef result;
     DIST_TRY(reduce(unwrap(strategy).cross_replica(), op, *unwrap(value), axes, num_axes, &result));
     *out_value = wrap(result.take());
@@ -40,6 +43,8 @@ dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_valu
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
     Communication communication;  // of no consequence
     DIST_TRY(read_communication(options, &communication));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce_to"));
     Value* const values[] = {unwrap(value)};
     const Destination wanted = destination_of(destination);
     ValueRef results[1];
@@ -61,6 +66,9 @@ dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dis
     const CrossReplica context = unwrap(strategy).cross_replica();
     Pairs pairs(*context.memory);
     DIST_TRY(pairs.read(values, destinations, n, out_values, "dist_batch_reduce_to"));
+    BetweenRuns turn;
+    for (const Value* value : pairs.values())
+      DIST_TRY(turn.begin_for(value, unwrap(strategy), "dist_batch_reduce_to"));
     std::pmr::vector<ValueRef> results(n, context.memory);
     DIST_TRY(reduce_to(context, ReduceRules::kBatch, op, pairs.values(), pairs.destinations(), results));
     for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
@@ -75,6 +83,8 @@ dist_status dist_broadcast_to(dist_strategy* strategy, dist_value* value, const 
     DIST_TRY(require(value, "dist_broadcast_to", "value"));
     DIST_TRY(require(out_value, "dist_broadcast_to", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_broadcast_to"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_broadcast_to"));
     ValueRef result;
     DIST_TRY(
         broadcast_to(unwrap(strategy).cross_replica(), *unwrap(value), destination_of(destination), &result));
@@ -89,6 +99,8 @@ dist_status dist_gather(dist_strategy* strategy, dist_value* value, int32_t axis
     DIST_TRY(require(value, "dist_gather", "value"));
     DIST_TRY(require(out_value, "dist_gather", "out_value"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_gather"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_gather"));
     ValueRef result;
     DIST_TRY(gather(unwrap(strategy).cross_replica(), *unwrap(value), axis, &result));
     *out_value = wrap(result.take());

@@ -4,6 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "core/cross_device/local_results.hpp"
+#include "core/strategy/between_runs.hpp"
 #include "core/strategy/update_values.hpp"
 
 using namespace dist;
@@ -14,10 +15,12 @@ namespace {
 struct HostUpdate {
   dist_update_fn function;
   void* user_data;
+  const ReplicaPool* turn;  // of the caller; the function may be called on other threads
 };
 
 dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
   const auto& host = *static_cast<const HostUpdate*>(context);
+  const InTurnOf turn(host.turn);
   return host.function(copy, wrap(args), host.user_data);
 }
 
@@ -72,7 +75,9 @@ dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_u
     DIST_TRY(require(variable, "dist_update", "variable"));
     if (fn == nullptr) return invalid_argument("dist_update(): fn is NULL");
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
-    const HostUpdate host{fn, user_data};
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update"));
+    const HostUpdate host{fn, user_data, current().turn};
     return update(unwrap(strategy).cross_replica(), *unwrap(variable), {call_update, &host}, unwrap(args));
   });
 }
@@ -92,6 +97,8 @@ dist_status dist_update_values(dist_strategy* strategy, dist_variable* variable,
     DIST_TRY(read_update(given, "dist_update_values", &call));
     call.variable = unwrap(variable);
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_values"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update_values"));
     ValueRef result;
     DIST_TRY(update_values(unwrap(strategy), call, &result));
     give(std::move(result), out_result);
@@ -108,6 +115,8 @@ dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_values_fn 
     UpdateCall call;
     DIST_TRY(read_update(given, "dist_update_non_slot", &call));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update_non_slot"));
     ValueRef result;
     DIST_TRY(update_values(unwrap(strategy), call, &result));
     give(std::move(result), out_result);

@@ -7,6 +7,7 @@
 #include "core/cross_device/assign.hpp"
 #include "core/run/replica_assign.hpp"
 #include "core/run/replica_variable.hpp"
+#include "core/strategy/between_runs.hpp"
 #include "core/strategy/colocate.hpp"
 
 using namespace dist;
@@ -88,6 +89,8 @@ dist_status change(dist_strategy* strategy, dist_variable* variable, int32_t how
     DIST_TRY(require(variable, name, "variable"));
     DIST_TRY(require(value, name, value_name));
     DIST_TRY(unwrap(strategy).check_cross_replica(name));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), name));
     return body(unwrap(strategy).cross_replica(), *unwrap(variable), how, *unwrap(value));
   });
 }
@@ -268,6 +271,8 @@ dist_status dist_variable_read(dist_strategy* strategy, dist_variable* variable,
   return give(variable, out_value, "dist_variable_read", [&](ValueRef* out) -> Status {
     DIST_TRY(require(strategy, "dist_variable_read", "strategy"));
     DIST_TRY(unwrap(strategy).check_cross_replica("dist_variable_read"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_variable_read"));
     return read(unwrap(strategy).cross_replica(), *unwrap(variable), out);
   });
 }

@@ -10,6 +10,7 @@
 namespace dist {
 
 class Replica;
+class ReplicaPool;
 
 struct Current {
   Replica* replica = nullptr;  // NULL: no replica's function
@@ -20,6 +21,10 @@ struct Current {
   const void* chosen = nullptr;  // what `scope` is where none is entered
   int32_t entered = 0;           // how often `scope` is
   int32_t default_entered = 0;   // scopes of default strategies, all of them outside that of `scope`
+  // The pool in whose turn this thread reads or writes variables from outside; NULL: none. `turn_shared`: in a host's
+  // function that is called for several copies at the same time.
+  const ReplicaPool* turn = nullptr;
+  bool turn_shared = false;
 };
 
 Current& current() noexcept;
@@ -31,7 +36,7 @@ void watch_thread_end() noexcept;
 class Within {
  public:
   Within(Replica* replica, bool merging) noexcept : here_(current()), before_(here_) {
-    here_ = Current{replica, merging, nullptr, nullptr, 0, 0};
+    here_ = Current{replica, merging, nullptr, nullptr, 0, 0, nullptr, false};
   }
   ~Within() { here_ = before_; }
   Within(const Within&) = delete;

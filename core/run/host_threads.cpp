@@ -87,8 +87,8 @@ void ReplicaPool::give_up_run(const ErrorRecord& why) noexcept {
 Status ReplicaPool::run_is_late() noexcept {
   char missing[512] = "a thread has yet to come back from dist_replica_leave()";
   if (open_) list_missing(missing, sizeof missing);
-  const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %.3f s: %s",
-                           static_cast<double>(options_.timeout_ns) * 1e-9, missing);
+  const Status late = fail(DIST_DEADLINE_EXCEEDED, "the run has not ended within %s: %s",
+                           DurationText(options_.timeout_ns).text, missing);
   if (open_ && !given_up_) give_up_run(last_error());
   return late;
 }
@@ -129,12 +129,13 @@ Status ReplicaPool::enter(int id, Replica** out) noexcept {
 // Whether a thread need not wait, under the lock: it may enter, or will never be let.
 bool ReplicaPool::may_enter(const Seat& seat) noexcept {
   if (closing_.load(std::memory_order_relaxed)) return true;
+  if (turn_taken_) return false;
   if (open_ && seat.entered != run_) return true;
   if (open_ && seat.finished.value.load(std::memory_order_acquire) != run_) return true;
   // Back from a run that has been given up: that is over when all are out.
   if (open_ && given_up_ && idle_locked()) open_ = false;
   // Otherwise the thread that was this replica may have yet to read how the run before ended.
-  return !open_ && !seat.occupied;
+  return !open_ && !seat.occupied && turns_wanted_ == 0;
 }
 
 void ReplicaPool::open_run() noexcept {
@@ -174,14 +175,35 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   depart(seat(replica), status);
   const auto ended = [&] { return !open_ || run_ != run || given_up_; };
   const bool in_time = lock_when([&] { return ended() || closing_.load(std::memory_order_relaxed); });
-  const Status result = !in_time      ? run_is_late()
-                        : !ended()    ? shutting_down()
+  const Status result = !in_time        ? run_is_late()
+                        : !ended()      ? shutting_down()
                         : outcome_.ok() ? kOk
                                         : fail(outcome_error_);
   Counted* const kept = go(seat(replica));
   lock_.unlock();
   if (kept != nullptr) kept->release();
   return result;
+}
+
+Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
+  lock_.lock();
+  ++turns_wanted_;
+  lock_.unlock();
+  const bool in_time =
+      lock_when([&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
+  const RunLockHolder holder(lock_);
+  --turns_wanted_;
+  if (closing_.load(std::memory_order_relaxed)) return shutting_down();
+  if (!in_time) {
+    changed_.advance();
+    char missing[512];
+    list_missing(missing, sizeof missing);
+    return fail(DIST_DEADLINE_EXCEEDED, "%s(): the run has not ended within %s: %s", call,
+                DurationText(options_.timeout_ns).text, missing);
+  }
+  options_.keeper->retain();  // until end_turn(): a shutdown may not wait for it
+  turn_taken_ = true;
+  return kOk;
 }
 
 void ReplicaPool::abandon(Replica& replica) noexcept {

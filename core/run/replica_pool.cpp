@@ -336,7 +336,7 @@ bool ReplicaPool::idle_locked() const noexcept {
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (seats_[i].occupied) return false;
   }
-  return true;
+  return !turn_taken_;
 }
 
 Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
@@ -413,6 +413,59 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
   return kOk;
 }
 
+Status ReplicaPool::take_turn(const char* call) noexcept {
+  if (options_.threads == DIST_THREADS_HOST) return take_turn_of_host(call);
+  const int64_t timeout_ns = options_.timeout_ns;
+  const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
+  if (!lock_.try_lock()) {
+    const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
+    if (wait == RunLock::Wait::kClosed) return shutting_down();
+    if (wait != RunLock::Wait::kLocked) {
+      return fail(
+          DIST_DEADLINE_EXCEEDED,
+          "%s(): a run of this strategy has not ended within %s; variables are read and written between runs, or "
+          "by a merge function",
+          call, DurationText(timeout_ns).text);
+    }
+  }
+  const Status all_out = check_all_out();
+  if (!all_out.ok()) {
+    lock_.unlock();
+    return all_out;
+  }
+  lock_in_turn_.store(true, std::memory_order_release);
+  return kOk;
+}
+
+void ReplicaPool::end_turn() noexcept {
+  if (memory_.forked()) return;
+  if (options_.threads != DIST_THREADS_HOST) {
+    lock_in_turn_.store(false, std::memory_order_release);
+    return lock_.unlock();
+  }
+  Counted* const keeper = options_.keeper;
+  lock_.lock();
+  turn_taken_ = false;
+  changed_.advance();
+  lock_.unlock();
+  keeper->release();
+}
+
+// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has taken.
+class ReplicaPool::Holding {
+ public:
+  Holding(ReplicaPool& pool, bool mine) noexcept : pool_(pool), mine_(mine) {}
+  ~Holding() {
+    if (mine_ && !pool_.memory_.forked()) pool_.lock_.unlock();
+  }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+ private:
+  ReplicaPool& pool_;
+  const bool mine_;
+};
+
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
@@ -421,8 +474,9 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   }
   if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
   const int64_t deadline_ns = limits.timeout_ns > 0 ? deadline_after(host_.now_ns(), limits.timeout_ns) : 0;
-  if (!lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
-  const RunLockHolder holder(lock_);
+  const bool in_turn = current().turn == this;
+  if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
+  const Holding holding(*this, !in_turn);
   DIST_TRY(check_all_out());
   DIST_TRY(revive());
 

@@ -135,6 +135,11 @@ class ReplicaPool {
   // while replicas are still inside; runs are refused until these are out.
   Status run(const Body& body, const RunLimits& limits);
 
+  // A turn among the runs for something else: waits for the one that is under way, at most the strategy's
+  // timeout, and holds off the next.
+  Status take_turn(const char* call) noexcept;
+  void end_turn() noexcept;
+
   // Threads of the host.
   Status enter(int id, Replica** out) noexcept;
   Status leave(Replica& replica, Status status) noexcept;
@@ -161,6 +166,7 @@ class ReplicaPool {
   };
   class ThreadLife;
   class Turn;
+  class Holding;
   class CancelLink;
 
   Seat& seat(int id) const noexcept { return seats_[id]; }
@@ -208,6 +214,7 @@ class ReplicaPool {
   bool may_enter(const Seat& seat) noexcept;
   void open_run() noexcept;
   void cancel_host_run(const char* reason) noexcept;
+  Status take_turn_of_host(const char* call) noexcept;
   bool idle_locked() const noexcept;
 
   Memory& memory_;
@@ -240,6 +247,9 @@ class ReplicaPool {
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for
   bool open_ = false;
   bool given_up_ = false;  // the open run
+  std::atomic<bool> lock_in_turn_{false};  // the lock of runs is held by take_turn()
+  bool turn_taken_ = false;
+  int turns_wanted_ = 0;  // and not taken yet: no run begins before them
   int come_ = 0;
   int left_ = 0;
   Status outcome_;

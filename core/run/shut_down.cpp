@@ -72,6 +72,8 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcep
 bool ReplicaPool::await_callers(int64_t deadline_ns) noexcept {
   while (lock_.lock_last(host_, deadline_ns) != RunLock::Wait::kLocked) {
     if (!all_finished(started_.value.load(std::memory_order_acquire))) return false;
+    // An update function of the host's, which no run waits for.
+    if (lock_in_turn_.load(std::memory_order_acquire)) return false;
     // Its caller is on the way in or out, which takes no function of the host's.
     yield_this_thread();
   }

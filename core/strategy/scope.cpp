@@ -119,6 +119,18 @@ Status with_another(const char* call) noexcept {
       call, here.merging ? "merge" : "replica", here.replica->id());
 }
 
+// Not in the turn of an update that several threads make: its functions would begin several runs at a time.
+Status check_turn(const Strategy& strategy, const char* call) noexcept {
+  const Current& here = current();
+  if (here.turn == nullptr || here.turn->owner() != &strategy) [[likely]]
+    return kOk;
+  if (!here.turn_shared && strategy.origin().threads != DIST_THREADS_HOST) return kOk;
+  return failed_precondition(
+      "%s() inside an update function: runs of the strategy wait until the variable is written; begin one before "
+      "or after the update",
+      call);
+}
+
 }  // namespace
 
 Status enter_scope(Strategy& strategy) noexcept {
@@ -226,6 +238,7 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
 
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
   DIST_TRY(strategy.check_process());
+  DIST_TRY(check_turn(strategy, call));
   if (outside(strategy)) [[likely]] {
     *out = &strategy.pool();
     return kOk;
@@ -247,6 +260,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
 
 Status check_enter(const Strategy& strategy) noexcept {
   DIST_TRY(strategy.check_process());
+  DIST_TRY(check_turn(strategy, "dist_replica_enter"));
   return place_for(strategy) == Place::kWithAnother ? with_another("dist_replica_enter") : kOk;
 }
 

@@ -47,6 +47,11 @@
  *   - In a forked child of the strategy's process nothing waits: what would run, meet, make or change something
  *     returns FAILED_PRECONDITION, dist_run() too where the child comes out of a replica function; destroy functions
  *     leave things as they are. A child may make strategies of its own.
+ *   - What reads or writes variables from outside (read, assign, scatter, update, drift, checkpoints, metrics; reduce and
+ *     gather where a variable is part of the value) takes its turn among the strategy's runs, so that nobody sees half of
+ *     a value: it waits for the run that is under way, at most the strategy's timeout_ns (DEADLINE_EXCEEDED), and holds
+ *     off the next. A merge function goes ahead, since its run waits for it. Pointers to copies
+ *     (dist_variable_component()) know no turns, nor does another strategy's run that reads the variable.
  *   - What can fail returns a dist_status. Outputs (`out_...`) are written on DIST_OK only.
  *     dist_last_error() says in words what was wrong, what was expected and what to try.
  *   - Options may be NULL, and a zero field means the default. Begin with DIST_..._OPTIONS_INIT, or
@@ -2041,8 +2046,8 @@ DIST_API DIST_NODISCARD dist_status dist_variable_component(const dist_variable 
  *
  * Shape    The variable's.
  * Order    As dist_reduce().
- * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Never.
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   While a run is under way.
  * Owns     *out_value is the caller's: dist_value_release().
  * Errors   INVALID_ARGUMENT     NULL; a SyncOnReadVariable with aggregation NONE, or SUM of bool.
  *          FAILED_PRECONDITION  inside a replica function (dist_replica_read()); another strategy's variable.
@@ -2063,8 +2068,8 @@ DIST_API DIST_NODISCARD dist_status dist_variable_read(dist_strategy *strategy, 
  *
  * Shape    The variable's shape and dtype.
  * Order    One operation an element.
- * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Until all copies are written.
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   While a run is under way, then until all copies are written.
  * Owns     Nothing.
  * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, another shape or dtype; for a SyncOnReadVariable also aggregation
  *                               NONE, a per-replica value, and adding with SUM.
@@ -2083,8 +2088,8 @@ DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy
  * Shape    values [k, rest], indices [k], the variable [n, rest] and of the values' dtype. BATCH_UPDATE also takes a list
  *          {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number of dimensions.
  * Order    Row by row as given: of an index that comes twice both count, one after the other.
- * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Until all copies are written.
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   While a run is under way, then until all copies are written.
  * Owns     Nothing.
  * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, shapes or dtypes that do not fit, an index outside the variable,
  *                               an integer division by 0, min or max of complex64.
@@ -2408,8 +2413,8 @@ typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void 
  *
  * Shape    –
  * Order    –
- * Context  Strategy, serialized for a variable; also inside a merge function.
- * Blocks   Until all calls have returned.
+ * Context  Strategy, concurrent; also inside a merge function. fn may read variables, and begins no run.
+ * Blocks   While a run is under way, then until all calls have returned.
  * Owns     args (a list, a tuple, or NULL) is borrowed.
  * Errors   INVALID_ARGUMENT NULL or args is no list or tuple. Else what fn returned for the lowest replica that failed.
  * Since    0.1

@@ -74,7 +74,7 @@ static void use_strategy(dist_strategy *s) {
   dist_replica *replica = NULL;
   dist_group *group = NULL;
   const int32_t id = 0;
-  MUST_REFUSE(dist_run(s, healthy, NULL));
+  MUST_REFUSE(dist_run(s, healthy, NULL, NULL));
   MUST_REFUSE(dist_run_values(s, no_values, NULL, NULL, NULL, NULL, NULL));
   MUST_REFUSE(dist_replica_enter(s, 0, &replica));
   MUST_REFUSE(dist_strategy_cancel(s));
@@ -303,7 +303,7 @@ static void fork_inside(dist_replica_fn fn) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     inside in = {.e = everything_of(threads), .parent = getpid()};
     for (in.who = 0; in.who < R; in.who++) {
-      const dist_status status = dist_run(in.e.strategy, fn, &in);
+      const dist_status status = dist_run(in.e.strategy, fn, &in, NULL);
       if (getpid() != in.parent) { /* the child of replica 0, whose thread is this one */
         MUST_HOLD(refused(status));
         destroy_everything(&in.e);
@@ -367,7 +367,7 @@ static void of_a_logical_device(void **state) {
   inside in = {.parent = getpid()};
   dist_strategy *mesh = mesh_of(2, 2);
   for (in.who = 0; in.who < 2; in.who++) {
-    assert_ok(dist_run(mesh, fork_on_devices, &in));
+    assert_ok(dist_run(mesh, fork_on_devices, &in, NULL));
     assert_int_equal(in.wrong, 0);
   }
   assert_ok(dist_strategy_destroy(mesh));
@@ -401,7 +401,7 @@ static dist_status run_own(dist_replica *replica, void *user_data) {
     options.num_replicas = 2;
     dist_strategy *own = NULL;
     MUST_HOLD(dist_strategy_create(&options, &own) == DIST_OK);
-    MUST_HOLD(dist_run(own, healthy, NULL) == DIST_OK);
+    MUST_HOLD(dist_run(own, healthy, NULL, NULL) == DIST_OK);
     MUST_HOLD(dist_strategy_destroy(own) == DIST_OK);
     end_child("done", 0);
   }

@@ -104,7 +104,7 @@ static void of_no_replica(void **state) {
   (void)state;
   handles h = {.strategy = strategy_of(R, DIST_THREADS_CALLER)};
   h.things = things_of(h.strategy);
-  assert_ok(dist_run(h.strategy, zero_asks_a_thread, &h));
+  assert_ok(dist_run(h.strategy, zero_asks_a_thread, &h, NULL));
   if (h.wrong != 0) fail_msg("%d: %s", h.wrong, h.said);
   end_things(&h.things);
   assert_ok(dist_strategy_destroy(h.strategy));
@@ -121,7 +121,7 @@ static void after_the_function(void **state) {
   (void)state;
   handles h = {.strategy = strategy_of(R, DIST_THREADS_CALLER)};
   h.things = things_of(h.strategy);
-  assert_ok(dist_run(h.strategy, keep, &h));
+  assert_ok(dist_run(h.strategy, keep, &h, NULL));
   for (int i = 0; i < R; i++) {
     if (try_all(&h, h.of[i], "is not running", h.said, sizeof h.said) != 0) fail_msg("%s", h.said);
   }
@@ -143,7 +143,7 @@ static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value *
   (void)args, (void)out;
   handles *h = user_data;
   h->wrong += try_all(h, h->of[0], "and this is a merge function", h->said, sizeof h->said);
-  return dist_run(strategy, inner, h);
+  return dist_run(strategy, inner, h, NULL);
 }
 
 static dist_status run_inside(dist_replica *replica, void *user_data) {
@@ -156,7 +156,7 @@ static void in_inner_runs(void **state) {
   (void)state;
   handles h = {.strategy = strategy_of(R, DIST_THREADS_LIBRARY)};
   h.things = things_of(h.strategy);
-  assert_ok(dist_run(h.strategy, run_inside, &h));
+  assert_ok(dist_run(h.strategy, run_inside, &h, NULL));
   if (h.wrong != 0) fail_msg("%d: %s", h.wrong, h.said);
   end_things(&h.things);
   assert_ok(dist_strategy_destroy(h.strategy));
@@ -189,7 +189,7 @@ static void of_logical_devices(void **state) {
   (void)state;
   handles h = {.strategy = mesh_of(2, 2)};
   h.things = things_of(h.strategy);
-  assert_ok(dist_run(h.strategy, on_devices, &h));
+  assert_ok(dist_run(h.strategy, on_devices, &h, NULL));
   end_things(&h.things);
   assert_ok(dist_strategy_destroy(h.strategy));
 }
@@ -233,13 +233,13 @@ static void only_who_entered_leaves(void **state) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
     dist_strategy *strategy = strategy_of(2, threads);
     report error;
-    if (threads != DIST_THREADS_HOST) assert_ok(dist_run(strategy, leave, NULL));
+    if (threads != DIST_THREADS_HOST) assert_ok(dist_run(strategy, leave, NULL, NULL));
     if (run_on(threads, strategy, leave_in_merge, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
     assert_healthy(threads, strategy);
     assert_ok(dist_strategy_destroy(strategy));
   }
   dist_strategy *mesh = mesh_of(2, 2);
-  assert_ok(dist_run(mesh, leave_on_devices, NULL));
+  assert_ok(dist_run(mesh, leave_on_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(mesh));
   assert_fails(dist_replica_leave(dist_get_replica(), DIST_OK), DIST_FAILED_PRECONDITION,
                "dist_replica_enter()");
@@ -311,7 +311,7 @@ static void another_thread_goes_on(void **state) {
     assert_ok(dist_strategy_destroy(strategy));
   }
   dist_strategy *mesh = mesh_of(2, 2);
-  assert_ok(dist_run(mesh, visited_devices, NULL));
+  assert_ok(dist_run(mesh, visited_devices, NULL, NULL));
   assert_ok(dist_strategy_destroy(mesh));
 }
 
@@ -349,7 +349,7 @@ static void a_function_waits_for_who_is_attached(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   late l = {.visitor = {.status = DIST_INTERNAL}};
-  assert_ok(dist_run(strategy, return_too_early, &l));
+  assert_ok(dist_run(strategy, return_too_early, &l, NULL));
   assert_int_equal(atomic_load(&l.gone), 1);
   pthread_join(l.thread, NULL);
   assert_int_equal(l.visitor.status, DIST_OK);
@@ -376,7 +376,7 @@ static dist_status attach_to_others(dist_replica *replica, void *user_data) {
 static void attaching_where_nobody_let_go(void **state) {
   (void)state;
   handles h = {.strategy = strategy_of(2, DIST_THREADS_CALLER)};
-  assert_ok(dist_run(h.strategy, attach_to_others, &h));
+  assert_ok(dist_run(h.strategy, attach_to_others, &h, NULL));
   assert_int_equal(h.wrong, 0);
   assert_fails(dist_replica_attach(h.of[1]), DIST_FAILED_PRECONDITION, "is not running");
   assert_fails(dist_replica_detach(h.of[1]), DIST_FAILED_PRECONDITION, "is not running");

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// BetweenRuns: a turn among the strategy's runs, for what reads or writes variables from outside. While it
+// lives no run is under way, so that nobody sees half of a value.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/run/current.hpp"
+#include "core/strategy/strategy.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+class BetweenRuns {
+ public:
+  BetweenRuns() noexcept = default;
+  ~BetweenRuns();
+  BetweenRuns(const BetweenRuns&) = delete;
+  BetweenRuns& operator=(const BetweenRuns&) = delete;
+
+  // Waits for the run that is under way, at most the strategy's timeout. Inside a merge function of the
+  // strategy, and inside a host's function that is called in such a turn, there is nothing to wait for.
+  Status begin(Strategy& strategy, const char* call) noexcept;
+  // The same where a variable is part of the value.
+  Status begin_for(const Value* value, Strategy& strategy, const char* call) noexcept;
+
+ private:
+  ReplicaPool* pool_ = nullptr;
+  const ReplicaPool* before_ = nullptr;
+};
+
+// A host's function that is called for several copies at the same time, on other threads too, in the turn of the one
+// that makes it do so.
+class InTurnOf {
+ public:
+  explicit InTurnOf(const ReplicaPool* turn) noexcept
+      : before_(current().turn), shared_(current().turn_shared) {
+    current().turn = turn;
+    current().turn_shared = true;
+  }
+  ~InTurnOf() {
+    current().turn = before_;
+    current().turn_shared = shared_;
+  }
+  InTurnOf(const InTurnOf&) = delete;
+  InTurnOf& operator=(const InTurnOf&) = delete;
+
+ private:
+  const ReplicaPool* const before_;
+  const bool shared_;
+};
+
+}  // namespace dist
