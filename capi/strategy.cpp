@@ -88,6 +88,7 @@ dist_status dist_strategy_create(const dist_strategy_options* options, dist_stra
     wanted.host = {given.log, given.log_user_data, given.clock, given.clock_user_data};
     wanted.devices = {given.devices, given.num_devices};
     wanted.parameter_device = given.parameter_device;
+    wanted.stack_bytes = given.stack_size_bytes;
     DIST_TRY(read_communication(given.communication, &wanted.communication));
     wanted.cross_device = unwrap(given.cross_device);
     DIST_TRY(read_functions(given, &wanted.functions));

@@ -37,6 +37,7 @@ bool Cancel::add(Link& link) noexcept {
 }
 
 void Cancel::remove(Link& link) noexcept {
+  if (memory().forked()) return;
   const std::lock_guard lock(mutex_);
   if (!link.added_) return;
   link.added_ = false;

@@ -10,6 +10,12 @@
 
 namespace dist {
 
+// A child that was forked inside a host's function which a meeting calls has no peers to wait for.
+inline Status no_peers() noexcept {
+  return failed_precondition(
+      "this is a forked child of the strategy's process, and threads do not survive a fork");
+}
+
 template <class Sync>
 BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy, const Host& host,
                              int64_t timeout_ns, const Membership& membership)
@@ -154,7 +160,7 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
     case Wake::kPoisoned: return give_up(me);
     case Wake::kDeadline: return poison(me, Trouble::kDeadline, waited_ns);
     case Wake::kDisagreement: return disagree(me);
-    case Wake::kForked: return forked();
+    case Wake::kForked: return no_peers();
   }
   return kOk;
 }
@@ -206,13 +212,6 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   }
   // Who has come is in time, even if the group was poisoned meanwhile by another's deadline.
   return ready() ? Wake::kReady : Wake::kPoisoned;
-}
-
-// A child that was forked inside a host's function which a meeting calls has no peers to wait for.
-template <class Sync>
-Status BasicGroup<Sync>::forked() noexcept {
-  return failed_precondition(
-      "this is a forked child of the strategy's process, and threads do not survive a fork");
 }
 
 template <class Sync>
@@ -339,13 +338,13 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
   const uint32_t meeting = members_[me].meeting;
-  if (!await_report([&] { write_report(meeting, Trouble::kCancelled, 0); })) return forked();
+  if (!await_report([&] { write_report(meeting, Trouble::kCancelled, 0); })) return no_peers();
   members_[me].done.publish(meeting, policy_);
   if (policy_.asymmetric) Sync::rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
     const Member& other = members_[peer];
     while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) {
-      if (memory_.forked()) return forked();
+      if (memory_.forked()) return no_peers();
       Sync::yield();
     }
   }
@@ -362,7 +361,7 @@ Status BasicGroup<Sync>::turned_away() noexcept {
     nothing.reason = cancel_reason();
     post(verdict(nothing));
   });
-  if (!there) return forked();
+  if (!there) return no_peers();
   Sync::reading(report_);
   return fail(report_);
 }

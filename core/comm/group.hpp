@@ -439,7 +439,6 @@ class BasicGroup final : public Gathering {
   Status turned_away() noexcept;
   template <class Explain>
   bool await_report(Explain&& explain) noexcept;
-  Status forked() noexcept;
   void write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;

@@ -21,8 +21,8 @@ struct Current {
   const void* chosen = nullptr;  // what `scope` is where none is entered
   int32_t entered = 0;           // how often `scope` is
   int32_t default_entered = 0;   // scopes of default strategies, all of them outside that of `scope`
-  // The pool in whose turn this thread reads or writes variables from outside; NULL: none. `turn_shared`: in a host's
-  // function that is called for several copies at the same time.
+  // The pool in whose turn this thread reads or writes variables from outside; NULL: none. `turn_shared`: in
+  // a host's function that is called for several copies at the same time.
   const ReplicaPool* turn = nullptr;
   bool turn_shared = false;
 };

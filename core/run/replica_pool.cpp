@@ -71,7 +71,9 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
-  const int share = std::max(1, options.usable_cpus / options.num_replicas);
+  // With threads of the host's libdist starts none: loops are the calling thread's.
+  const bool alone = options.threads == DIST_THREADS_HOST;
+  const int share = alone ? 1 : std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
     new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of, share,
                               options.channels.cache_bytes, here_.at(made_));
@@ -98,7 +100,7 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
   seat.fate.store(kOwned, std::memory_order_relaxed);
-  return seat.thread.start(thread_main, &seat);
+  return seat.thread.start(thread_main, &seat, options_.stack_bytes);
 }
 
 Status ReplicaPool::make_teams() noexcept {
@@ -451,7 +453,8 @@ void ReplicaPool::end_turn() noexcept {
   keeper->release();
 }
 
-// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has taken.
+// The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has
+// taken.
 class ReplicaPool::Holding {
  public:
   Holding(ReplicaPool& pool, bool mine) noexcept : pool_(pool), mine_(mine) {}

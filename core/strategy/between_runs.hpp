@@ -28,8 +28,8 @@ class BetweenRuns {
   const ReplicaPool* before_ = nullptr;
 };
 
-// A host's function that is called for several copies at the same time, on other threads too, in the turn of the one
-// that makes it do so.
+// A host's function that is called for several copies at the same time, on other threads too, in the turn of
+// the one that makes it do so.
 class InTurnOf {
  public:
   explicit InTurnOf(const ReplicaPool* turn) noexcept

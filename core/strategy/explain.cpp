@@ -106,6 +106,14 @@ void write_threads(Strategy& strategy, TextOut& out) {
   } else {
     out.add("replica 0 is dist_run()'s caller, replicas 1-%d are library threads\n", last);
   }
+  if (origin.threads != DIST_THREADS_HOST) {
+    if (origin.stack_bytes == 0) {
+      out.put("stacks: library threads have as much as the system gives by default\n");
+    } else {
+      out.add("stacks: library threads have %lld bytes, as asked\n",
+              static_cast<long long>(origin.stack_bytes));
+    }
+  }
   out.put("placement: ");
   if (origin.threads == DIST_THREADS_HOST) {
     out.put("the host's affair\n");

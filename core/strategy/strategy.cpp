@@ -9,6 +9,7 @@
 #include "core/base/os/barrier.hpp"
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
+#include "core/base/os/thread.hpp"
 #include "core/strategy/scope.hpp"
 
 namespace dist {
@@ -41,6 +42,25 @@ Status check_num_devices(const StrategyOptions& options) noexcept {
   return kOk;
 }
 
+Status check_stack(const StrategyOptions& options) noexcept {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const auto least = static_cast<int64_t>(least_stack_bytes());
+  if (options.stack_bytes == 0) return kOk;
+  if (options.threads == DIST_THREADS_HOST) {
+    return invalid_argument(
+        "stack_size_bytes is %lld, but with DIST_THREADS_HOST there are no library threads: leave it at 0, "
+        "and give "
+        "the host's threads their stacks",
+        static_cast<long long>(options.stack_bytes));
+  }
+  if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
+  return invalid_argument(
+      "stack_size_bytes is %lld: a library thread's stack has %lld bytes or more, and at most 2^40; 0 is the "
+      "system's "
+      "default",
+      static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
+}
+
 Status check(const StrategyOptions& options) noexcept {
   if (options.kind < DIST_STRATEGY_MIRRORED || options.kind > DIST_STRATEGY_MESH) {
     return invalid_argument(
@@ -63,6 +83,7 @@ Status check(const StrategyOptions& options) noexcept {
   if (options.placement < DIST_PLACEMENT_FREE || options.placement > DIST_PLACEMENT_CORES) {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
+  DIST_TRY(check_stack(options));
   if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
     return invalid_argument("allocator: alloc and free come together, or neither");
   }
@@ -123,8 +144,8 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   DIST_TRY(check_mesh_of(given, &options));
   DIST_TRY(check(options));
   Plan plan;
-  plan.origin = {options.num_replicas, options.kind,   options.threads,
-                 options.placement,    allowed_cpus(), cgroup_cpu_quota("")};
+  plan.origin = {options.num_replicas, options.kind,         options.threads,    options.placement,
+                 allowed_cpus(),       cgroup_cpu_quota(""), options.stack_bytes};
   plan.usable_cpus = usable_cpus(plan.origin.allowed_cpus, plan.origin.cpu_quota);
   plan.num_replicas = num_replicas_of(options, plan.usable_cpus);
   if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
@@ -165,23 +186,26 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       async_memory_(async_bytes_of(options, plan.num_replicas)),
       recorder_(memory, plan.num_replicas),
       variables_(memory),
-      pool_(memory, group_, wait_graph_, options.host,
-            {plan.num_replicas,
-             options.threads,
-             options.placement,
-             plan.usable_cpus,
-             plan.timeout_ns,
-             {options.threads == DIST_THREADS_HOST ? nullptr : &progress_, &async_memory_,
-              last_level_cache_bytes()},
-             &recorder_,
-             this,
-             this,
-             has_one_replica(options.kind),
-             options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr,
-             -1,
-             nullptr,
-             0,
-             mesh_.num_devices}) {}
+      pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan)) {}
+
+ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, const Plan& plan) noexcept {
+  Arena* const helpers = options.threads == DIST_THREADS_HOST ? nullptr : &progress_;
+  ReplicaPool::Options wanted{};
+  wanted.num_replicas = plan.num_replicas;
+  wanted.threads = options.threads;
+  wanted.placement = options.placement;
+  wanted.usable_cpus = plan.usable_cpus;
+  wanted.timeout_ns = plan.timeout_ns;
+  wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
+  wanted.recorder = &recorder_;
+  wanted.owner = this;
+  wanted.keeper = this;
+  wanted.alone = has_one_replica(options.kind);
+  wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
+  wanted.cores_apart = mesh_.num_devices;
+  wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
+  return wanted;
+}
 
 Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.

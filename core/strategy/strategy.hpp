@@ -36,6 +36,7 @@ struct StrategyOptions {
   CrossDevice* cross_device = nullptr;  // NULL: the default
   HostStrategy functions;               // of the host's own strategy
   MeshOptions mesh;                     // of the mesh strategy
+  int64_t stack_bytes = 0;              // of each library thread; 0: the system's default
   int64_t async_bytes = 0;              // AsyncMemory's limit; 0: its default
 };
 
@@ -52,8 +53,9 @@ struct StrategyOrigin {
   int32_t kind;
   int32_t threads;
   int32_t placement;
-  int allowed_cpus;  // by the affinity mask
-  double cpu_quota;  // of the cgroup, in CPUs; 0: none
+  int allowed_cpus;     // by the affinity mask
+  double cpu_quota;     // of the cgroup, in CPUs; 0: none
+  int64_t stack_bytes;  // of library threads, as asked
 };
 
 // Counted: its host has one hold, and threads that are inside when the host gives that up have one each.
@@ -102,6 +104,7 @@ class Strategy final : public Counted {
 
  private:
   ~Strategy() override = default;
+  ReplicaPool::Options pool_options(const StrategyOptions& options, const Plan& plan) noexcept;
 
   const StrategyOrigin origin_;
   const int64_t timeout_ns_;

@@ -422,12 +422,13 @@ typedef struct dist_strategy_options {
   int32_t
       use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t reserved2;         /* 0 */
+  int64_t stack_size_bytes;  /* of each library thread; 0: the system's default; else at least 256 KiB */
   int64_t async_bytes;       /* most that queued asynchronous collectives may take; 0: see Work, below */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
     sizeof(dist_strategy_options), 0, 0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        0, 0                                                                                                 \
+        0, 0, 0                                                                                              \
   }
 
 /**
@@ -901,7 +902,8 @@ DIST_API dist_strategy *dist_replica_strategy(const dist_replica *replica);
 typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
- * Runs a loop on this replica's share of the cores (by oneTBB), in pieces of at least `grain` iterations.
+ * Runs a loop on this replica's share of the cores (by oneTBB), in pieces of at least `grain` iterations. With
+ * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it.
  *
  *     for i in begin .. end-1, in any order, some at the same time:   fn(i, i + 1, user_data)
  *

@@ -287,6 +287,27 @@ static void destroy_beside_one_that_leaves(void **state) {
   assert_int_equal(w.status, DIST_OK);
 }
 
+static void halve(int64_t begin, int64_t end, void *user_data) {
+  double *numbers = user_data;
+  for (int64_t i = begin; i < end; i++) {
+    for (int k = 0; k < 1000; k++) numbers[i] = numbers[i] * 0.5 + 1;
+  }
+}
+
+/* The host brings the threads: libdist starts none, for loops neither. */
+static void loops_start_no_thread(void **state) {
+  (void)state;
+  static double numbers[10000];
+  const int before = count_threads();
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_HOST);
+  dist_replica *replica = NULL;
+  assert_ok(dist_replica_enter(strategy, 0, &replica));
+  assert_ok(dist_parallel_for(replica, 0, COUNT_OF(numbers), 1, halve, numbers));
+  await_threads(before);
+  assert_ok(dist_replica_leave(replica, DIST_OK));
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(entering_and_leaving_alone),
@@ -298,6 +319,7 @@ int main(void) {
       cmocka_unit_test(the_next_round_recovers),
       cmocka_unit_test(who_comes_late_is_told),
       cmocka_unit_test(cancel_ends_a_round_that_nobody_will_complete),
+      cmocka_unit_test(loops_start_no_thread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,8 +224,53 @@ static void width_follows_affinity(void **state) {
   assert_true(CPU_EQUAL(&seen, &all));
 }
 
+/* ---- Stacks of library threads ---- */
+
+static dist_status read_stack_size(dist_replica *replica, void *user_data) {
+  size_t *sizes = user_data;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return DIST_INTERNAL;
+  pthread_attr_getstacksize(&attributes, &sizes[dist_replica_id(replica)]);
+  pthread_attr_destroy(&attributes);
+  return healthy(replica, NULL);
+}
+
+static void keep_text(const char *text, size_t size, void *user_data) {
+  char *const all = user_data;
+  const size_t used = strlen(all);
+  snprintf(all + used, 8192 - used, "%.*s", (int)size, text);
+}
+
+static void stacks(void **state) {
+  (void)state;
+  enum { ASKED = 1 << 19 };
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 3;
+  options.threads = DIST_THREADS_LIBRARY;
+  dist_strategy *strategy = NULL;
+  const int64_t silly[] = {-1, 1, 1 << 16, INT64_MIN, INT64_MAX};
+  for (size_t i = 0; i < COUNT_OF(silly); i++) {
+    options.stack_size_bytes = silly[i];
+    assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "stack_size_bytes is");
+  }
+  options.stack_size_bytes = ASKED;
+  options.threads = DIST_THREADS_HOST;
+  assert_fails(dist_strategy_create(&options, &strategy), DIST_INVALID_ARGUMENT, "no library threads");
+  options.threads = DIST_THREADS_LIBRARY;
+  strategy = strategy_with(options);
+  size_t sizes[3] = {0};
+  assert_ok(dist_run(strategy, read_stack_size, sizes, NULL));
+  /* The system may add its guard, and rounds to pages. */
+  for (int i = 0; i < 3; i++) assert_in_range(sizes[i], ASKED, ASKED + (1 << 17));
+  static char text[8192];
+  assert_ok(dist_explain(strategy, keep_text, text));
+  assert_has(text, "library threads have 524288 bytes, as asked");
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(stacks),
       cmocka_unit_test(every_kind),
       cmocka_unit_test(nothing_is_given),
       cmocka_unit_test(options_out_of_range),

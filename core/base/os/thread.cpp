@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/os/thread.hpp"
 
+#include <limits.h>
 #include <sched.h>
 
 #include <csignal>
@@ -59,8 +60,20 @@ bool call_at_thread_end(void (*end)()) noexcept {
   return kKey.made && pthread_setspecific(kKey.key, reinterpret_cast<void*>(end)) == 0;
 }
 
-Status Thread::start(void* (*main)(void*), void* argument) noexcept {
-  const int error = pthread_create(&handle_, nullptr, main, argument);
+std::size_t least_stack_bytes() noexcept {
+  constexpr std::size_t kOwnBytes = std::size_t{240} << 10;
+  // The macro may ask the system, whose processor may have large registers to save.
+  return kOwnBytes + static_cast<std::size_t>(PTHREAD_STACK_MIN);
+}
+
+Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_bytes) noexcept {
+  pthread_attr_t attributes;
+  int error = pthread_attr_init(&attributes);
+  if (error == 0) {
+    if (stack_bytes != 0) error = pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (error == 0) error = pthread_create(&handle_, &attributes, main, argument);
+    pthread_attr_destroy(&attributes);
+  }
   started_ = error == 0;
   if (started_) return kOk;
   return fail(DIST_RESOURCE_EXHAUSTED,

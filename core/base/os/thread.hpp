@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/status.hpp"
@@ -43,6 +44,10 @@ bool pin_this_thread(int cpu) noexcept;
 // destructor. One function a process. False where the system has no further key.
 bool call_at_thread_end(void (*end)()) noexcept;
 
+// The smallest stack that a thread of the library does with: what the system takes for itself, thread-local
+// data and signal frames included, and what the library's own calls and a modest function of the host's need.
+std::size_t least_stack_bytes() noexcept;
+
 // A thread of the system. Unlike std::thread, one that cannot be had is a status.
 class Thread {
  public:
@@ -50,8 +55,9 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Runs main(argument). RESOURCE_EXHAUSTED where the system gives no further thread.
-  Status start(void* (*main)(void*), void* argument) noexcept;
+  // Runs main(argument). `stack_bytes` 0: as much as the system gives by default. RESOURCE_EXHAUSTED where
+  // the system gives no further thread.
+  Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0) noexcept;
   bool started() const noexcept { return started_; }
   // Waits for its end; it may be started again. Nothing happens where it was not started.
   void join() noexcept;
