@@ -60,9 +60,38 @@ void thrown_exceptions_are_a_status(void **) {
   }
 }
 
+dist_status throw_for_a_component(const dist_value_context *, dist_value **, void *user_data) {
+  if (user_data != nullptr) throw 7;
+  throw std::runtime_error("no component");
+}
+
+dist_status throw_for_a_beginning(dist_value **, void *) { throw std::logic_error("no beginning"); }
+
+void throw_for_a_text(const char *, std::size_t, void *) { throw std::length_error("no text"); }
+
+void outside_of_runs_too(void **) {
+  dist_strategy *strategy = nullptr;
+  assert_int_equal(dist_strategy_create(nullptr, &strategy), DIST_OK);
+  dist_value *value = nullptr;
+  assert_int_equal(dist_values_from_function(strategy, throw_for_a_component, nullptr, &value), DIST_UNKNOWN);
+  assert_non_null(std::strstr(dist_last_error(), "no component"));
+  assert_int_equal(dist_values_from_function(strategy, throw_for_a_component, strategy, &value),
+                   DIST_UNKNOWN);
+  assert_non_null(std::strstr(dist_last_error(), "C++ exception"));
+  dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+  options.initial_fn = throw_for_a_beginning;
+  dist_variable *variable = nullptr;
+  assert_int_equal(dist_variable_create(strategy, nullptr, &options, &variable), DIST_UNKNOWN);
+  assert_int_equal(dist_explain(strategy, throw_for_a_text, nullptr), DIST_RESOURCE_EXHAUSTED);
+  assert_null(value);
+  assert_null(variable);
+  assert_int_equal(dist_strategy_destroy(strategy), DIST_OK);
+}
+
 }  // namespace
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(thrown_exceptions_are_a_status)};
+  const CMUnitTest tests[] = {cmocka_unit_test(thrown_exceptions_are_a_status),
+                              cmocka_unit_test(outside_of_runs_too)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
