@@ -21,9 +21,9 @@ struct model {
 
 // Every replica, on its part of the batch: args is the list (points [n, 2], labels [n]).
 dist::value train_step(const model &m, dist::replica replica, const dist::value &args) {
-  const dist::value points_value = args[std::size_t{0}], labels_value = args[1];
+  const dist::value points_value = args[0], labels_value = args[1];
   const float *points = points_value.tensor().data<float>();
-  const dist::tensor labels = labels_value.tensor();
+  const dist::const_tensor labels = labels_value.tensor();
   const float *w = m.weights.component(replica.id()).data<float>();
 
   // Forward and backward: the loss of each example, and the gradient of the batch's average.
@@ -48,7 +48,7 @@ dist::value train_step(const model &m, dist::replica replica, const dist::value 
   replica.assign(m.weights, step, DIST_ASSIGN_SUB);
   m.accuracy.update(replica, predictions, labels);
   const auto loss = dist::average_loss<float>(replica, losses, kGlobalBatch);
-  return {replica.strategy(), dist::tensor(&loss, {})};
+  return {replica.strategy(), dist::const_tensor(&loss, {})};
 }
 
 // Points of the square [-1, 1) x [-1, 1); the label says which lie above the line.

@@ -14,6 +14,8 @@
 //     function, a source, ...) never crosses the C interface: it ends what called it, and arrives, as itself, at the caller
 //     of that. Where nobody could catch it, as inside a reduction's operator, the function must be noexcept.
 //   - What is named x_ref is a handle to copy at will; x itself ends what it holds. Collectives allocate nothing.
+//   - What is const, or immutable as a value is, is read: as a const_tensor, from which no tensor comes, so that a call that
+//     would write to it does not compile. A handle's const is a pointer's: it says nothing of what the handle names.
 //   - Options are C's own structs, begun with DIST_..._OPTIONS_INIT, but for collective_options.
 #ifndef DIST_DIST_HPP
 #define DIST_DIST_HPP

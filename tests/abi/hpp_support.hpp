@@ -86,7 +86,7 @@ void until_they_are_out(Call &&call) {
 
 template <class T>
 T scalar_of(const dist::value &value) {
-  return *value.tensor().data<const T>();
+  return *value.tensor().data<T>();
 }
 template <class T>
 dist::value scalar(const dist::strategy_ref &owner, T number) {
@@ -98,8 +98,8 @@ dist::value row(const dist::strategy_ref &owner, const std::vector<T> &numbers) 
 }
 template <class T>
 std::vector<T> row_of(const dist::value &value) {
-  const dist::tensor tensor = value.tensor();
-  const T *data = tensor.data<const T>();
+  const dist::const_tensor tensor = value.tensor();
+  const T *data = tensor.data<T>();
   return std::vector<T>(data, data + tensor.elements());
 }
 

@@ -47,7 +47,7 @@ void lists_and_other_buffers(void **) {
     replica.all_reduce(dist::reduce_op::sum, {dist::tensor(&a, {}), dist::tensor(b, 2)});
     sums[id] = a * 100 + b[0] * 10 + b[1];
     const int32_t from = replica.id();
-    replica.all_reduce(dist::reduce_op::mean, dist::tensor(&from, {}), dist::tensor(&means[id], {}));
+    replica.all_reduce(dist::reduce_op::mean, dist::const_tensor(&from, {}), dist::tensor(&means[id], {}));
     roots[id] = replica.id();
     replica.barrier();
     replica.broadcast(2, dist::tensor(&roots[id], {}));

@@ -24,6 +24,7 @@ thread_local std::size_t allocations = 0;
 namespace {
 
 constexpr int32_t R = 3;
+using dist::const_tensor;
 using dist::reduce_op;
 using dist::replica;
 using dist::tensor;
@@ -58,7 +59,7 @@ void reductions() {
     REQUIRE(running == (id + 1) * (id + 2) / 2);
     const double given = id + 1;
     double before = -1;
-    replica.scan(reduce_op::prod, DIST_SCAN_EXCLUSIVE, tensor(&given, {}), tensor(&before, {}));
+    replica.scan(reduce_op::prod, DIST_SCAN_EXCLUSIVE, const_tensor(&given, {}), tensor(&before, {}));
     REQUIRE(before == (id == 2 ? 2 : 1));
   });
 }
@@ -91,7 +92,7 @@ void gathers() {
     std::array<int32_t, 6> columns{};
     dist::collective_options along;
     along.axis = -1;
-    replica.all_to_all(tensor(table.data(), {2, 3}), tensor(columns.data(), {2, 3}), along);
+    replica.all_to_all(const_tensor(table.data(), {2, 3}), tensor(columns.data(), {2, 3}), along);
     REQUIRE(columns == (std::array<int32_t, 6>{id, 10 + id, 20 + id, -id, -id - 1, -id - 2}));
 
     // Uneven pieces: everything goes to replica 1.
@@ -108,12 +109,13 @@ void gathers() {
     REQUIRE(shared == 7);
     bool flag = false;
     const bool yes = true;
-    replica.broadcast(0, id == 0 ? tensor(&yes, {}) : tensor(&flag, {}), tensor(&flag, {}), {"flag", -1});
+    replica.broadcast(0, id == 0 ? const_tensor(&yes, {}) : tensor(&flag, {}), tensor(&flag, {}),
+                      {"flag", -1});
     REQUIRE(flag);
 
     const int32_t token = id;
     int32_t received = -1;
-    replica.permute((id + 1) % R, (id + R - 1) % R, tensor(&token, {}), tensor(&received, {}));
+    replica.permute((id + 1) % R, (id + R - 1) % R, const_tensor(&token, {}), tensor(&received, {}));
     REQUIRE(received == (id + R - 1) % R);
     replica.all_reduce(reduce_op::sum, columns, {nullptr, -1});
     replica.all_reduce(reduce_op::sum, columns, {});

@@ -8,6 +8,7 @@
 
 namespace {
 
+using dist::const_tensor;
 using dist::reduce_op;
 using dist::replica;
 using dist::tensor;
@@ -139,7 +140,7 @@ void functions_on_devices() {
           REQUIRE(along == (device.id() < 2 ? 1 : 5));
           REQUIRE_ERROR(DIST_INVALID_ARGUMENT, device.device_axis("depth"));
           const std::array<int32_t, 4> tile{device.id(), device.id(), device.id(), device.id()};
-          return value(device.strategy(), tensor(tile.data(), {2, 2}));
+          return value(device.strategy(), const_tensor(tile.data(), {2, 2}));
         },
         value::list(owner, {split, at_one, copies}));
     REQUIRE(row_of<int32_t>(sums) == (std::vector<int32_t>{0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3}));

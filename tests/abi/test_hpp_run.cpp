@@ -23,18 +23,18 @@ void arguments_and_results() {
   const value kwargs = value::dict(strategy, {{"scale", scalar(strategy, 3.0F)}});
   const value sums = strategy.run_values(
       [](replica replica, const value &positional, const value &named) {
-        const float sum = scalar_of<float>(positional[std::size_t{0}]) + scalar_of<float>(positional[1]);
+        const float sum = scalar_of<float>(positional[0]) + scalar_of<float>(positional[1]);
         return scalar(replica.strategy(), sum * scalar_of<float>(named["scale"]));
       },
       args, kwargs);
   assert_int_equal(sums.kind(), DIST_VALUE_PER_REPLICA);
-  assert_true(scalar_of<float>(sums[std::size_t{0}]) == 33 && scalar_of<float>(sums[1]) == 36);
+  assert_true(scalar_of<float>(sums[0]) == 33 && scalar_of<float>(sums[1]) == 36);
 
   // What is kept of the arguments outlives the run; all replicas give one object, which stays one.
   value kept;
   const value same = strategy.run_values(
       [&](replica replica, const value &positional) {
-        if (replica.id() == 0) kept = positional[std::size_t{0}];
+        if (replica.id() == 0) kept = positional[0];
         return positional[1];
       },
       args);

@@ -6,6 +6,7 @@
 
 namespace {
 
+using dist::const_tensor;
 using dist::reduce_op;
 using dist::tensor;
 using dist::value;
@@ -60,7 +61,7 @@ void every_kind() {
   const std::vector<int64_t> indices{0, 5}, dense{9, 2};
   const value slices = value::composite(
       strategy, DIST_VALUE_INDEXED_SLICES,
-      {value(strategy, tensor(rows.data(), {2, 2})), value(strategy, indices), value(strategy, dense)});
+      {value(strategy, const_tensor(rows.data(), {2, 2})), value(strategy, indices), value(strategy, dense)});
   assert_int_equal(slices.kind(), DIST_VALUE_INDEXED_SLICES);
   assert_string_equal(value::list(strategy, {one, value::none(strategy)}).describe().c_str(),
                       "[f32 1, None]");
@@ -69,6 +70,32 @@ void every_kind() {
   value copy = list, moved = std::move(copy);
   copy = moved;
   assert_true(copy == list && value::share(list.get()) == list);
+}
+
+template <class... Index>
+bool all_are(const value &list, const value &item, Index... index) {
+  return ((list[index] == item) && ...);
+}
+
+void items_by_number_and_key() {
+  const dist::strategy strategy(1);
+  const value one = scalar(strategy, 1.0F), two = scalar(strategy, 2.0F);
+  const value list = value::list(strategy, {one, two});
+  assert_true(list[0] == one && list[0U] == one && list[0L] == one && list[0UL] == one && list[0LL] == one);
+  assert_true(all_are(list, two, int8_t{1}, uint8_t{1}, int16_t{1}, uint16_t{1}, int32_t{1}, uint32_t{1}));
+  assert_true(all_are(list, two, int64_t{1}, uint64_t{1}, std::size_t{1}, std::ptrdiff_t{1}));
+  assert_string_equal(REQUIRE_ERROR(DIST_OUT_OF_RANGE, list[-1]).c_str(), "the value has no item -1");
+  REQUIRE_ERROR(DIST_OUT_OF_RANGE, list[SIZE_MAX]);
+
+  const value dict = value::dict(strategy, {{"0", one}, {"loss", two}});
+  const char *pointer = "loss";
+  const std::string text = pointer;
+  assert_true(
+      all_are(dict, two, "loss", pointer, text, std::string_view(text), std::string_view("losses", 4)));
+  assert_true(dict["0"] == one && dict[0] == one);
+  pointer = nullptr;
+  REQUIRE_ERROR(DIST_NOT_FOUND, dict[pointer]);
+  REQUIRE_ERROR(DIST_NOT_FOUND, dict[std::string_view("loss\0", 5)]);
 }
 
 void memory_of_the_host() {
@@ -131,7 +158,7 @@ void reductions_from_outside() {
   const std::vector<value> both =
       strategy.batch_reduce_to(reduce_op::mean, {{parts, variable}, {everywhere, parts}});
   assert_int_equal(both.size(), 2);
-  assert_true(scalar_of<float>(both[0][1]) == 2 && scalar_of<float>(both[1][std::size_t{0}]) == 4);
+  assert_true(scalar_of<float>(both[0][1]) == 2 && scalar_of<float>(both[1][0]) == 4);
   assert_int_equal(strategy.batch_reduce_to(reduce_op::sum, {{parts, {}}})[0].kind(), DIST_VALUE_MIRRORED);
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, {}}, {rows, {}}}));
 
@@ -172,17 +199,17 @@ void cross_device_operations() {
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, dist::cross_device::reduction_to_one_device(nullptr, reduce_op::sum));
 }
 
-void sum_of(reduce_op op, const dist_tensor *components, std::size_t n, const dist_tensor &out) {
+void sum_of(reduce_op op, const dist_tensor *components, std::size_t n, dist_tensor &out) {
   if (op != reduce_op::sum) throw own_error("sums alone");
   auto *sum = tensor(out).data<float>();
   *sum = 0;
-  for (std::size_t i = 0; i < n; ++i) *sum += 10 * *tensor(components[i]).data<float>();
+  for (std::size_t i = 0; i < n; ++i) *sum += 10 * *const_tensor(components[i]).data<float>();
 }
 
 void functions_of_the_host() {
   dist::cross_device_functions functions;
   functions.reduce = sum_of;
-  functions.gather = [](const dist_tensor *, std::size_t, int32_t, const dist_tensor &) {
+  functions.gather = [](const dist_tensor *, std::size_t, int32_t, dist_tensor &) {
     throw own_error("no gathering here");
   };
   const dist::cross_device host(functions);
@@ -199,9 +226,9 @@ void functions_of_the_host() {
   dist::strategy_functions own;
   own.reduce = sum_of;
   own.gather = functions.gather;
-  own.broadcast = [](const dist_tensor &from, const dist_tensor *copies, std::size_t n) {
+  own.broadcast = [](const dist_tensor &from, dist_tensor *copies, std::size_t n) {
     for (std::size_t r = 0; r < n; ++r)
-      *tensor(copies[r]).data<float>() = *tensor(from).data<float>() + static_cast<float>(r);
+      *tensor(copies[r]).data<float>() = *const_tensor(from).data<float>() + static_cast<float>(r);
   };
   own.copy_of_replica = [](int32_t replica_id, int32_t) { return replica_id; };
   own.device_of_replica = [](int32_t replica_id) { return replica_id == 0 ? "CPU:4" : "CPU:2"; };
@@ -239,6 +266,7 @@ void values_from_functions() {
 int main() {
   const CMUnitTest tests[] = {
       HPP_TEST(every_kind),
+      HPP_TEST(items_by_number_and_key),
       HPP_TEST(memory_of_the_host),
       HPP_TEST(dlpack),
       HPP_TEST(reductions_from_outside),

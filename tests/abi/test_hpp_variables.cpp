@@ -131,7 +131,7 @@ void updates() {
   const value args =
       value::list(strategy, {value::per_replica(strategy, {scalar(strategy, 1.0F), scalar(strategy, 2.0F)})});
   const auto add = [](const tensor &copy, const value &given) {
-    const float change = scalar_of<float>(given[std::size_t{0}]);
+    const float change = scalar_of<float>(given[0]);
     for (int64_t i = 0; i < copy.elements(); ++i) copy.data<float>()[i] += change;
   };
   strategy.update(variable, add, args);
@@ -167,7 +167,7 @@ void updates() {
     const value done = replica.update(
         variable,
         [](const dist_update_place &place, const value &given) {
-          *tensor(*place.copy).data<float>() = scalar_of<float>(given[std::size_t{0}]);
+          *tensor(*place.copy).data<float>() = scalar_of<float>(given[0]);
         },
         mine);
     REQUIRE(!done && *variable.component(replica.id()).data<float>() == static_cast<float>(replica.id()));

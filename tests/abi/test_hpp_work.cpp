@@ -139,7 +139,7 @@ void merge_calls() {
     const dist::value sum = replica.merge_call(
         [&](dist::strategy_ref outside, const dist::value &args) {
           ++calls;
-          return outside.reduce_to(reduce_op::sum, args[std::size_t{0}], dist::destination());
+          return outside.reduce_to(reduce_op::sum, args[0], dist::destination());
         },
         dist::value::list(owner, {mine}));
     REQUIRE(scalar_of<float>(sum) == 3);

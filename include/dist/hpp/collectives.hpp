@@ -81,7 +81,7 @@ struct collective_options {
 namespace detail {
 
 // How many tensors a collective is about: both lists have as many, but that `in` has one list for each contribution.
-inline std::size_t count(const tensors &in, const tensors &out, std::size_t contributions) {
+inline std::size_t count(const const_tensors &in, const const_tensors &out, std::size_t contributions) {
   const std::size_t lists = contributions == 0 ? 1 : contributions;
   if (!in.given()) return out.size();
   const std::size_t n = in.size() / lists;
@@ -93,7 +93,7 @@ inline std::size_t count(const tensors &in, const tensors &out, std::size_t cont
   return n;
 }
 
-inline dist_collective_options with_operator(const reduction &op, const tensors &in,
+inline dist_collective_options with_operator(const reduction &op, const const_tensors &in,
                                              const collective_options &options) {
   dist_collective_options given = options.get();
   given.reduce_fn = op.fn();
@@ -173,7 +173,7 @@ class collectives {
   Result all_reduce(const reduction &op, const tensors &data, const collective_options &options = {}) const {
     return all_reduce(op, data, data, options);
   }
-  Result all_reduce(const reduction &op, const tensors &in, const tensors &out,
+  Result all_reduce(const reduction &op, const const_tensors &in, const tensors &out,
                     const collective_options &options = {}) const {
     return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
       return dist_all_reduce(handle_, op.op(), in.in(), out.out(), n, c);
@@ -183,24 +183,25 @@ class collectives {
                         const collective_options &options = {}) const {
     return reduce_to_root(op, root, data, data, options);
   }
-  Result reduce_to_root(const reduction &op, int32_t root, const tensors &in, const tensors &out,
+  Result reduce_to_root(const reduction &op, int32_t root, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
     return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
       return dist_reduce_to_root(handle_, op.op(), root, in.in(), out.out(), n, c);
     });
   }
-  Result reduce_scatter(const reduction &op, const tensors &in, const tensors &out,
+  Result reduce_scatter(const reduction &op, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
     return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
       return dist_reduce_scatter(handle_, op.op(), in.in(), out.out(), n, c);
     });
   }
-  Result all_gather(const tensors &in, const tensors &out, const collective_options &options = {}) const {
+  Result all_gather(const const_tensors &in, const tensors &out,
+                    const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_all_gather(handle_, in.in(), out.out(), n, c);
     });
   }
-  Result gather_to_root(int32_t root, const tensors &in, const tensors &out,
+  Result gather_to_root(int32_t root, const const_tensors &in, const tensors &out,
                         const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_gather_to_root(handle_, root, in.in(), out.out(), n, c);
@@ -209,19 +210,20 @@ class collectives {
   Result broadcast(int32_t root, const tensors &data, const collective_options &options = {}) const {
     return broadcast(root, data, data, options);
   }
-  Result broadcast(int32_t root, const tensors &in, const tensors &out,
+  Result broadcast(int32_t root, const const_tensors &in, const tensors &out,
                    const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_broadcast(handle_, root, in.in(), out.out(), n, c);
     });
   }
-  Result scatter_from_root(int32_t root, const tensors &in, const tensors &out,
+  Result scatter_from_root(int32_t root, const const_tensors &in, const tensors &out,
                            const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_scatter_from_root(handle_, root, in.in(), out.out(), n, c);
     });
   }
-  Result all_to_all(const tensors &in, const tensors &out, const collective_options &options = {}) const {
+  Result all_to_all(const const_tensors &in, const tensors &out,
+                    const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_all_to_all(handle_, in.in(), out.out(), n, c);
     });
@@ -231,14 +233,14 @@ class collectives {
               const collective_options &options = {}) const {
     return scan(op, kind, data, data, options);
   }
-  Result scan(const reduction &op, int32_t kind, const tensors &in, const tensors &out,
+  Result scan(const reduction &op, int32_t kind, const const_tensors &in, const tensors &out,
               const collective_options &options = {}) const {
     return issue(detail::with_operator(op, in, options), in, out, [&](std::size_t n, const auto *c) {
       return dist_scan(handle_, op.op(), kind, in.in(), out.out(), n, c);
     });
   }
   // Who gets this member's tensors, and whose it gets; -1: nobody.
-  Result permute(int32_t destination, int32_t source, const tensors &in, const tensors &out,
+  Result permute(int32_t destination, int32_t source, const const_tensors &in, const tensors &out,
                  const collective_options &options = {}) const {
     return issue(options.get(), in, out, [&](std::size_t n, const auto *c) {
       return dist_permute(handle_, destination, source, in.in(), out.out(), n, c);
@@ -254,7 +256,8 @@ class collectives {
 
  private:
   template <class Call>
-  static Result issue(dist_collective_options given, const tensors &in, const tensors &out, Call &&call) {
+  static Result issue(dist_collective_options given, const const_tensors &in, const tensors &out,
+                      Call &&call) {
     const std::size_t n = detail::count(in, out, given.contributions);
     if constexpr (std::is_void_v<Result>) {
       check(call(n, &given));

@@ -9,16 +9,15 @@
 
 namespace dist {
 
-// What is left empty, libdist does. What they throw arrives at the caller of the reduction.
+// What is left empty, libdist does. What they throw arrives at the caller of the reduction. A const dist_tensor is read:
+// const_tensor(components[0]), tensor(out).
 struct cross_device_functions {
   // out = components[0] op ... op components[n-1]
-  std::function<void(reduce_op op, const dist_tensor *components, std::size_t n, const dist_tensor &out)>
-      reduce;
+  std::function<void(reduce_op op, const dist_tensor *components, std::size_t n, dist_tensor &out)> reduce;
   // copies[r] = value, for each of n
-  std::function<void(const dist_tensor &value, const dist_tensor *copies, std::size_t n)> broadcast;
+  std::function<void(const dist_tensor &value, dist_tensor *copies, std::size_t n)> broadcast;
   // out = the components one after another along the axis
-  std::function<void(const dist_tensor *components, std::size_t n, int32_t axis, const dist_tensor &out)>
-      gather;
+  std::function<void(const dist_tensor *components, std::size_t n, int32_t axis, dist_tensor &out)> gather;
 };
 
 struct strategy_functions : cross_device_functions {

@@ -104,12 +104,9 @@ class dataset_iterator {
 class dataset {
  public:
   // Of rows in memory, which are copied.
-  dataset(const strategy_ref &owner, const std::vector<tensor> &rows, const dist_dataset_options &options) {
-    std::vector<dist_tensor> views;
-    views.reserve(rows.size());
-    for (const tensor &each : rows) views.push_back(each.get());
+  dataset(const strategy_ref &owner, const const_tensors &rows, const dist_dataset_options &options) {
     dist_dataset *made = nullptr;
-    check(dist_dataset_create_from_tensors(owner.get(), views.data(), views.size(), &options, &made));
+    check(dist_dataset_create_from_tensors(owner.get(), rows.in(), rows.size(), &options, &made));
     handle_.reset(made);
   }
   // fn(int64_t index) makes element `index` of a pass; a value that holds none ends it.

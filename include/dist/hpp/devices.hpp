@@ -90,7 +90,7 @@ class partition {
 
 // What a logical device has of a sharded value: a view, borrowed from the value, and where in the whole it begins.
 struct value_shard {
-  dist::tensor tensor;
+  dist::const_tensor tensor;
   std::vector<int64_t> begin;
 };
 
@@ -104,7 +104,7 @@ inline value_shard value::shard(int32_t logical_device) const {
   std::vector<int64_t> begin(DIST_MAX_NDIM);
   check(dist_value_shard(handle_, logical_device, begin.data(), &view));
   begin.resize(static_cast<std::size_t>(view.ndim));
-  return {dist::tensor(view), std::move(begin)};
+  return {dist::const_tensor(view), std::move(begin)};
 }
 
 // How many bytes a reshard brings to a logical device; -1: to all of them together.
@@ -196,7 +196,7 @@ inline group_ref replica::device_axis_group(const char *name) const {
   check(dist_device_axis_group(handle_, name, &along));
   return group_ref(along);
 }
-inline void replica::halo_exchange(const tensor &in, const halo &around, const tensor &out,
+inline void replica::halo_exchange(const const_tensor &in, const halo &around, const tensor &out,
                                    const collective_options &options) const {
   const dist_tensor tile = in.get();
   dist_tensor wider = out.get();
@@ -205,7 +205,7 @@ inline void replica::halo_exchange(const tensor &in, const halo &around, const t
   check(dist_halo_exchange(handle_, &tile, &c, &wider, &given));
 }
 // dist::nothing where this device has nothing.
-inline void replica::reshard(const partition &from, const partition &to, const tensors &in,
+inline void replica::reshard(const partition &from, const partition &to, const const_tensors &in,
                              const tensors &out, const collective_options &options) const {
   const dist_partition source = from.get(), target = to.get();
   const auto given = options.get();

@@ -18,8 +18,8 @@ class metric {
   }
 
   // Adds a batch to this replica's copy, without meeting anybody.
-  void update(const replica &caller, const tensors &values, const tensors &labels = nothing,
-              const tensors &weights = nothing) const {
+  void update(const replica &caller, const const_tensors &values, const const_tensors &labels = nothing,
+              const const_tensors &weights = nothing) const {
     check(dist_metric_update(caller.get(), handle_.get(), values.in(), labels.in(), weights.in()));
   }
   // Over all updates of all replicas.
@@ -46,8 +46,8 @@ class metric {
 // A replica's share of the loss, of the losses' type T: the sum over replicas is the average over the global batch. With a
 // global_batch_size `caller` may be replica(nullptr); 0: what this replica has, times the replicas.
 template <class T>
-T average_loss(const replica &caller, const tensor &per_example_loss, int64_t global_batch_size = 0,
-               const tensors &sample_weight = nothing) {
+T average_loss(const replica &caller, const const_tensor &per_example_loss, int64_t global_batch_size = 0,
+               const const_tensors &sample_weight = nothing) {
   T share{};
   const dist_tensor losses = per_example_loss.get();
   dist_tensor out = tensor(&share, {}).get();
@@ -56,7 +56,7 @@ T average_loss(const replica &caller, const tensor &per_example_loss, int64_t gl
 }
 // A replica's share of a loss that every replica has whole.
 template <class T>
-T scale_regularization_loss(const replica &caller, const tensor &loss) {
+T scale_regularization_loss(const replica &caller, const const_tensor &loss) {
   T share{};
   const dist_tensor whole = loss.get();
   dist_tensor out = tensor(&share, {}).get();

@@ -16,6 +16,9 @@ class destination {
   destination(const variable_ref &variable) noexcept : where_{variable.get(), nullptr, nullptr} {}  // NOLINT
   destination(const value &components) noexcept : where_{nullptr, components.get(), nullptr} {}     // NOLINT
   destination(const char *device) noexcept : where_{nullptr, nullptr, device} {}                    // NOLINT
+  // 0 is no name of a device, though a pointer may be made of it.
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  destination(Number number) = delete;
 
   bool everywhere() const noexcept {
     return where_.variable == nullptr && where_.value == nullptr && where_.device == nullptr;

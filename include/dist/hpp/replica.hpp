@@ -66,10 +66,11 @@ class replica : public collectives<void> {
 
   // ---- Variables (variable.hpp)
   // The strategy's variable of this name, made by the first run that asks for it.
-  variable_ref variable(const char *name, const tensor &initial) const;
-  variable_ref variable(const char *name, const tensor &initial, const dist_variable_options &options) const;
+  variable_ref variable(const char *name, const const_tensor &initial) const;
+  variable_ref variable(const char *name, const const_tensor &initial,
+                        const dist_variable_options &options) const;
   value read(const variable_ref &variable) const;
-  void assign(const variable_ref &variable, const tensor &given, int32_t how = DIST_ASSIGN,
+  void assign(const variable_ref &variable, const const_tensor &given, int32_t how = DIST_ASSIGN,
               const collective_options &options = {}) const;
   void assign_value(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN,
                     const collective_options &options = {}) const;
@@ -96,9 +97,9 @@ class replica : public collectives<void> {
   std::array<int32_t, 4> device_coordinates() const;
   axis_place device_axis(const char *name) const;
   group_ref device_axis_group(const char *name) const;
-  void halo_exchange(const tensor &in, const halo &around, const tensor &out,
+  void halo_exchange(const const_tensor &in, const halo &around, const tensor &out,
                      const collective_options &options = {}) const;
-  void reshard(const partition &from, const partition &to, const tensors &in, const tensors &out,
+  void reshard(const partition &from, const partition &to, const const_tensors &in, const tensors &out,
                const collective_options &options = {}) const;
 };
 

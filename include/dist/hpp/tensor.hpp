@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/tensor.hpp: views of the host's memory. A vector, array or span is one as it stands; nothing is copied, and
-// nothing allocated but for a list that is made in the call (see tensor_list).
+// dist/hpp/tensor.hpp: views of the host's memory, to read (const_tensor) or to write too (tensor). A vector, array or span
+// is one as it stands; nothing is copied, and nothing allocated but for a list that is made in the call (see tensor_list).
 #ifndef DIST_HPP_TENSOR_HPP
 #define DIST_HPP_TENSOR_HPP
 
@@ -47,51 +47,49 @@ constexpr dist_dtype dtype_of() {
 
 namespace detail {
 template <class T>
+inline constexpr bool is_read_only = is_element<std::remove_const_t<T>> &&std::is_const_v<T>;
+template <class T>
 using enable_if_element = std::enable_if_t<is_element<std::remove_const_t<T>>>;
+template <class T>
+using enable_if_writable = std::enable_if_t<is_element<T> && !std::is_const_v<T>>;
+template <class T>
+using enable_if_read_only = std::enable_if_t<is_read_only<T>>;
 template <class Container>
 using pointee = std::remove_pointer_t<decltype(std::declval<Container &>().data())>;
 }  // namespace detail
 
-// A view with a shape of its own, so that it can be made in one expression.
-class tensor {
+// ---- One tensor ------------------------------------------------------------------------------------------
+
+// A view of memory that is read, with a shape of its own, so that it can be made in one expression.
+class const_tensor {
  public:
   template <class T, class = detail::enable_if_element<T>>
-  tensor(T *data, std::initializer_list<int64_t> shape)
-      : tensor(data, dtype_of<std::remove_const_t<T>>(), shape.begin(), shape.size()) {}
+  const_tensor(T *data, std::initializer_list<int64_t> shape)
+      : const_tensor(data, dtype_of<std::remove_const_t<T>>(), shape.begin(), shape.size()) {}
   template <class T, class = detail::enable_if_element<T>>
-  tensor(T *data, const std::vector<int64_t> &shape)
-      : tensor(data, dtype_of<std::remove_const_t<T>>(), shape.data(), shape.size()) {}
+  const_tensor(T *data, const std::vector<int64_t> &shape)
+      : const_tensor(data, dtype_of<std::remove_const_t<T>>(), shape.data(), shape.size()) {}
   template <class T, class = detail::enable_if_element<T>>
-  tensor(T *data, std::size_t elements) : tensor(data, {static_cast<int64_t>(elements)}) {}
+  const_tensor(T *data, std::size_t elements) : const_tensor(data, {static_cast<int64_t>(elements)}) {}
   // Of a dtype that C++ has no type for: DIST_F16, DIST_BF16.
-  tensor(const void *data, dist_dtype dtype, std::initializer_list<int64_t> shape)
-      : tensor(data, dtype, shape.begin(), shape.size()) {}
+  const_tensor(const void *data, dist_dtype dtype, std::initializer_list<int64_t> shape)
+      : const_tensor(data, dtype, shape.begin(), shape.size()) {}
   // A vector, array or span: one dimension.
   template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
-  tensor(Container &elements)  // NOLINT: meant to be implicit
-      : tensor(elements.data(), elements.size()) {}
+  const_tensor(Container &elements)  // NOLINT: meant to be implicit
+      : const_tensor(elements.data(), elements.size()) {}
   // A view from the library: its shape is copied, so that it may outlive the object it came from, data excepted.
-  explicit tensor(const dist_tensor &view)
-      : tensor(view.data, view.dtype, view.shape, static_cast<std::size_t>(view.ndim)) {
+  explicit const_tensor(const dist_tensor &view)
+      : const_tensor(view.data, view.dtype, view.shape, static_cast<std::size_t>(view.ndim)) {
     if (view.strides == nullptr) return;
     for (int32_t i = 0; i < view.ndim; ++i) strides_[static_cast<std::size_t>(i)] = view.strides[i];
     has_strides_ = true;
   }
   // The same memory with other strides, in elements, one for each dimension.
-  tensor strided(std::initializer_list<int64_t> strides) const {
-    if (strides.size() != static_cast<std::size_t>(ndim_))
-      throw error(DIST_INVALID_ARGUMENT, "a tensor has one stride for each dimension");
-    tensor other = *this;
-    std::size_t i = 0;
-    for (const int64_t stride : strides) other.strides_[i++] = stride;
-    other.has_strides_ = true;
-    return other;
-  }
+  const_tensor strided(std::initializer_list<int64_t> strides) const { return with_strides(*this, strides); }
 
-  dist_tensor get() const noexcept {
-    return {data_, dtype_, ndim_, ndim_ == 0 ? nullptr : shape_.data(),
-            has_strides_ ? strides_.data() : nullptr};
-  }
+  // For the C API, whose struct is const where the memory is.
+  const dist_tensor get() const noexcept { return view(); }  // NOLINT: const, lest a tensor be made of it
   dist_dtype dtype() const noexcept { return dtype_; }
   int32_t ndim() const noexcept { return ndim_; }
   int64_t size(int32_t dim) const { return shape_.at(static_cast<std::size_t>(dim)); }
@@ -102,20 +100,39 @@ class tensor {
   }
   // The data as T; throws where the dtype is another.
   template <class T>
-  T *data() const {
+  const T *data() const {
+    return typed<T>();
+  }
+
+ protected:
+  const_tensor(const void *data, dist_dtype dtype, const int64_t *shape, std::size_t ndim)
+      : data_(const_cast<void *>(data)), dtype_(dtype), ndim_(static_cast<int32_t>(ndim)) {
+    if (ndim > shape_.size())
+      throw error(DIST_INVALID_ARGUMENT, "a tensor has at most DIST_MAX_NDIM dimensions");
+    for (std::size_t i = 0; i < ndim; ++i) shape_[i] = shape[i];
+  }
+  template <class View>
+  static View with_strides(View view, std::initializer_list<int64_t> strides) {
+    const_tensor &self = view;
+    if (strides.size() != static_cast<std::size_t>(self.ndim_))
+      throw error(DIST_INVALID_ARGUMENT, "a tensor has one stride for each dimension");
+    std::size_t i = 0;
+    for (const int64_t stride : strides) self.strides_[i++] = stride;
+    self.has_strides_ = true;
+    return view;
+  }
+  dist_tensor view() const noexcept {
+    return {data_, dtype_, ndim_, ndim_ == 0 ? nullptr : shape_.data(),
+            has_strides_ ? strides_.data() : nullptr};
+  }
+  template <class T>
+  T *typed() const {
     if (dtype_ != dtype_of<std::remove_const_t<T>>())
       throw error(DIST_INVALID_ARGUMENT, "the tensor has another dtype");
     return static_cast<T *>(data_);
   }
 
  private:
-  tensor(const void *data, dist_dtype dtype, const int64_t *shape, std::size_t ndim)
-      : data_(const_cast<void *>(data)), dtype_(dtype), ndim_(static_cast<int32_t>(ndim)) {
-    if (ndim > shape_.size())
-      throw error(DIST_INVALID_ARGUMENT, "a tensor has at most DIST_MAX_NDIM dimensions");
-    for (std::size_t i = 0; i < ndim; ++i) shape_[i] = shape[i];
-  }
-
   void *data_;
   dist_dtype dtype_;
   int32_t ndim_;
@@ -124,75 +141,117 @@ class tensor {
   std::array<int64_t, DIST_MAX_NDIM> strides_{};
 };
 
-// Tensors for a call that comes again in every step: what the C API reads lies ready in it.
-class tensor_list {
+// The same of memory that may be written, and so of nothing that is const. It is a const_tensor, never the other way. As
+// a pointer's, a tensor's own const says nothing of what it views.
+class tensor : public const_tensor {
  public:
-  explicit tensor_list(std::vector<tensor> list) : list_(std::move(list)) { look(); }
-  tensor_list(std::initializer_list<tensor> list) : list_(list) { look(); }
-  tensor_list(const tensor_list &other) : list_(other.list_) { look(); }
-  tensor_list(tensor_list &&other) noexcept = default;  // what the views point to moves along
-  tensor_list &operator=(tensor_list other) noexcept {
+  template <class T, class = detail::enable_if_writable<T>>
+  tensor(T *data, std::initializer_list<int64_t> shape) : const_tensor(data, shape) {}
+  template <class T, class = detail::enable_if_writable<T>>
+  tensor(T *data, const std::vector<int64_t> &shape) : const_tensor(data, shape) {}
+  template <class T, class = detail::enable_if_writable<T>>
+  tensor(T *data, std::size_t elements) : const_tensor(data, elements) {}
+  tensor(void *data, dist_dtype dtype, std::initializer_list<int64_t> shape)
+      : const_tensor(data, dtype, shape) {}
+  template <class Container, class = detail::enable_if_writable<detail::pointee<Container>>>
+  tensor(Container &elements) : const_tensor(elements) {}  // NOLINT: meant to be implicit
+  explicit tensor(dist_tensor &view) : const_tensor(view) {}
+  explicit tensor(dist_tensor &&view) : const_tensor(view) {}
+
+  // What is const is read: take a const_tensor of it.
+  template <class T, class Shape, class = detail::enable_if_read_only<T>>
+  tensor(T *data, Shape &&shape) = delete;
+  template <class T, class = detail::enable_if_read_only<T>, class = void>
+  tensor(T *data, std::initializer_list<int64_t> shape) = delete;
+  tensor(const void *data, dist_dtype dtype, std::initializer_list<int64_t> shape) = delete;
+  template <class Container, class = detail::enable_if_read_only<detail::pointee<Container>>, class = void>
+  tensor(Container &elements) = delete;
+  explicit tensor(const dist_tensor &view) = delete;
+  explicit tensor(const const_tensor &view) = delete;
+
+  tensor strided(std::initializer_list<int64_t> strides) const { return with_strides(*this, strides); }
+  dist_tensor get() const noexcept { return view(); }
+  template <class T>
+  T *data() const {
+    return typed<T>();
+  }
+};
+
+// ---- Several ---------------------------------------------------------------------------------------------
+
+// Tensors for a call that comes again in every step: what the C API reads lies ready in it.
+template <class View>
+class basic_tensor_list {
+ public:
+  explicit basic_tensor_list(std::vector<View> list) : list_(std::move(list)) { look(); }
+  basic_tensor_list(std::initializer_list<View> list) : list_(list) { look(); }
+  basic_tensor_list(const basic_tensor_list &other) : list_(other.list_) { look(); }
+  basic_tensor_list(basic_tensor_list &&other) noexcept = default;  // what the views point to moves along
+  basic_tensor_list &operator=(basic_tensor_list other) noexcept {
     list_.swap(other.list_);
     views_.swap(other.views_);
     return *this;
   }
-  ~tensor_list() = default;
+  ~basic_tensor_list() = default;
 
   std::size_t size() const noexcept { return list_.size(); }
-  const tensor &operator[](std::size_t index) const { return list_.at(index); }
+  const View &operator[](std::size_t index) const { return list_.at(index); }
   const dist_tensor *get() const noexcept { return views_.data(); }
 
  private:
   void look() {
     views_.reserve(list_.size());
-    for (const tensor &each : list_) views_.push_back(each.get());
+    for (const View &each : list_) views_.push_back(each.get());
   }
 
-  std::vector<tensor> list_;
+  std::vector<View> list_;
   std::vector<dist_tensor> views_;
 };
+using tensor_list = basic_tensor_list<tensor>;
+using const_tensor_list = basic_tensor_list<const_tensor>;
 
 // In the place of tensors that a member does not give, or does not get.
 struct nothing_t {};
 inline constexpr nothing_t nothing{};
 
-// What a function takes where it takes tensors: one, a list, or nothing. Made in the call, and gone with it.
-class tensors {
+// What a function takes where it reads tensors: one, a list, or nothing. Made in the call, and gone with it.
+class const_tensors {
  public:
-  tensors(nothing_t) noexcept {}  // NOLINT: these are meant to be implicit
-  tensors(const tensor &one) noexcept : view_(one.get()), views_(&view_), size_(1), given_(true) {}  // NOLINT
+  const_tensors(nothing_t) noexcept {}  // NOLINT: these are meant to be implicit
+  const_tensors(const const_tensor &one) noexcept
+      : view_(one.get()), views_(&view_), size_(1), given_(true) {}  // NOLINT
   template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
-  tensors(Container &elements) noexcept  // NOLINT
+  const_tensors(Container &elements) noexcept  // NOLINT
       : length_(static_cast<int64_t>(elements.size())),
         view_{const_cast<void *>(static_cast<const void *>(elements.data())),
               dtype_of<std::remove_const_t<detail::pointee<Container>>>(), 1, &length_, nullptr},
         views_(&view_),
         size_(1),
         given_(true) {}
-  tensors(const tensor_list &list) noexcept : tensors(ready{}, list.get(), list.size()) {}  // NOLINT
-  tensors(const std::vector<tensor> &list) { look(list); }                                  // NOLINT
-  // {a, b, ...}: allocates, as a vector of tensors does; a tensor_list does not.
-  template <class... More, class = std::enable_if_t<(std::is_convertible_v<const More &, tensor> && ...)>>
-  tensors(const tensor &first, const tensor &second, const More &...more)
-      : made_{first, second, tensor(more)...} {
+  template <class View>
+  const_tensors(const basic_tensor_list<View> &list) noexcept  // NOLINT
+      : views_(list.get()), size_(list.size()), given_(true) {}
+  const_tensors(const std::vector<const_tensor> &list) { look(list); }  // NOLINT
+  const_tensors(const std::vector<tensor> &list) { look(list); }        // NOLINT
+  // {a, b, ...}: allocates, as a vector of tensors does; a list made once does not.
+  template <class... More, class = std::enable_if_t<(std::is_convertible_v<More &&, const_tensor> && ...)>>
+  const_tensors(const const_tensor &first, const const_tensor &second, More &&...more)
+      : made_{first, second, const_tensor(std::forward<More>(more))...} {
     look(made_);
   }
-  tensors(const tensors &) = delete;
-  tensors &operator=(const tensors &) = delete;
-  ~tensors() = default;
+  const_tensors(const const_tensors &) = delete;
+  const_tensors &operator=(const const_tensors &) = delete;
+  ~const_tensors() = default;
 
   bool given() const noexcept { return given_; }
   std::size_t size() const noexcept { return size_; }
   const dist_tensor *in() const noexcept { return views_; }
-  // libdist writes to the data alone.
-  dist_tensor *out() const noexcept { return const_cast<dist_tensor *>(views_); }
 
  private:
-  struct ready {};  // lest {nullptr, 5}, a collective's options, be taken for tensors
-  tensors(ready, const dist_tensor *views, std::size_t n) noexcept : views_(views), size_(n), given_(true) {}
-  void look(const std::vector<tensor> &list) {
+  template <class View>
+  void look(const std::vector<View> &list) {
     many_.reserve(list.size());
-    for (const tensor &each : list) many_.push_back(each.get());
+    for (const View &each : list) many_.push_back(each.get());
     views_ = many_.data();
     size_ = many_.size();
     given_ = true;
@@ -200,11 +259,35 @@ class tensors {
 
   int64_t length_ = 0;
   dist_tensor view_{};
-  std::vector<tensor> made_;
+  std::vector<const_tensor> made_;
   std::vector<dist_tensor> many_;
   const dist_tensor *views_ = nullptr;
   std::size_t size_ = 0;
   bool given_ = false;
+};
+
+// The same where it writes to them.
+class tensors : public const_tensors {
+ public:
+  tensors(nothing_t) noexcept : const_tensors(nothing) {}      // NOLINT: these are meant to be implicit
+  tensors(const tensor &one) noexcept : const_tensors(one) {}  // NOLINT
+  tensors(const tensor_list &list) noexcept : const_tensors(list) {}  // NOLINT
+  tensors(const std::vector<tensor> &list) : const_tensors(list) {}   // NOLINT
+  template <class Container, class = detail::enable_if_writable<detail::pointee<Container>>>
+  tensors(Container &elements) noexcept : const_tensors(elements) {}  // NOLINT
+  template <class... More, class = std::enable_if_t<(std::is_convertible_v<More &&, tensor> && ...)>>
+  tensors(const tensor &first, const tensor &second, More &&...more)
+      : const_tensors(first, second, tensor(std::forward<More>(more))...) {}
+
+  // What is const is read, and stands where a function takes const_tensors.
+  tensors(const const_tensor &one) = delete;
+  tensors(const const_tensor_list &list) = delete;
+  tensors(const std::vector<const_tensor> &list) = delete;
+  template <class Container, class = detail::enable_if_read_only<detail::pointee<Container>>, class = void>
+  tensors(Container &elements) = delete;
+
+  // libdist writes to the data alone.
+  dist_tensor *out() const noexcept { return const_cast<dist_tensor *>(in()); }
 };
 
 // ---- Operators -------------------------------------------------------------------------------------------

@@ -40,19 +40,19 @@ class value {
   static value share(dist_value *handle) noexcept { return adopt(dist_value_retain(handle)); }
 
   // A copy of a tensor.
-  value(const strategy_ref &owner, const dist::tensor &data) {
+  value(const strategy_ref &owner, const const_tensor &data) {
     const dist_tensor view = data.get();
     check(dist_value_create_tensor(owner.get(), &view, &handle_));
   }
   // The host's own memory; it stays the host's until the value and all that is made of it have ended.
-  static value wrap(const strategy_ref &owner, const dist::tensor &data) {
+  static value wrap(const strategy_ref &owner, const const_tensor &data) {
     const dist_tensor view = data.get();
     return made(
         [&](dist_value **out) { return dist_value_wrap_tensor(owner.get(), &view, nullptr, nullptr, out); });
   }
   // The same; `kept` (the vector itself, a shared_ptr to it) is destroyed then, on whichever thread that is.
   template <class Kept>
-  static value wrap(const strategy_ref &owner, const dist::tensor &data, Kept &&kept) {
+  static value wrap(const strategy_ref &owner, const const_tensor &data, Kept &&kept) {
     using held = std::decay_t<Kept>;
     const dist_tensor view = data.get();
     std::unique_ptr<held> boxed(static_cast<held *>(detail::box(std::forward<Kept>(kept))));
@@ -117,7 +117,7 @@ class value {
   static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed) {
     return made([&](dist_value **out) { return dist_value_from_dlpack(owner.get(), managed, out); });
   }
-  // Shares the memory; the caller calls the result's deleter.
+  // Shares the memory, to be read, though DLPack's struct cannot say so; the caller calls the result's deleter.
   DLManagedTensor *to_dlpack() const {
     DLManagedTensor *managed = nullptr;
     check(dist_value_to_dlpack(handle_, &managed));
@@ -138,21 +138,32 @@ class value {
   bool operator!=(const value &other) const noexcept { return handle_ != other.handle_; }
   int32_t kind() const noexcept { return dist_value_kind(handle_); }
   std::size_t size() const noexcept { return dist_value_size(handle_); }
-  value operator[](std::size_t index) const {
-    dist_value *item = dist_value_item(handle_, index);
+  // By its number, of whatever integer type, or by its key.
+  template <class Index, class = std::enable_if_t<is_element<Index> && std::is_integral_v<Index>>>
+  value operator[](Index index) const {
+    dist_value *item = nullptr;
+    if (index >= Index{0}) item = dist_value_item(handle_, static_cast<std::size_t>(index));
     if (item == nullptr) throw error(DIST_OUT_OF_RANGE, "the value has no item " + std::to_string(index));
     return share(item);
   }
   value operator[](const char *key) const {
     dist_value *item = dist_value_get(handle_, key);
-    if (item == nullptr) throw error(DIST_NOT_FOUND, std::string("the value has no item ") + key);
+    if (item == nullptr)
+      throw error(DIST_NOT_FOUND, std::string("the value has no item ") + (key == nullptr ? "NULL" : key));
     return share(item);
   }
+  value operator[](std::string_view key) const {
+    const std::string text(key);  // which ends with a zero, and must not have another
+    if (text.find('\0') != std::string::npos)
+      throw error(DIST_NOT_FOUND, "the value has no item with a zero in its key");
+    return (*this)[text.c_str()];
+  }
   const char *key(std::size_t index) const noexcept { return dist_value_key(handle_, index); }
-  dist::tensor tensor() const {
+  // To read: what is made of a value sees the same memory, and a variable's is written by its own functions.
+  const_tensor tensor() const {
     dist_tensor view;
     check(dist_value_tensor(handle_, &view));
-    return dist::tensor(view);
+    return const_tensor(view);
   }
   // What the value is, or NULL where it is something else. Borrowed from it.
   const char *text() const noexcept { return dist_value_text(handle_); }

@@ -45,14 +45,14 @@ class variable_ref {
 // A variable of the host's; values made of it keep its memory.
 class variable : public variable_ref {
  public:
-  variable(const strategy_ref &owner, const tensor &initial, const char *name = nullptr,
+  variable(const strategy_ref &owner, const const_tensor &initial, const char *name = nullptr,
            int32_t aggregation = DIST_AGGREGATION_NONE) {
     dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
     options.name = name;
     options.aggregation = aggregation;
     create(owner, initial, options);
   }
-  variable(const strategy_ref &owner, const tensor &initial, const dist_variable_options &options) {
+  variable(const strategy_ref &owner, const const_tensor &initial, const dist_variable_options &options) {
     create(owner, initial, options);
   }
   // initial() gives the first value.
@@ -80,7 +80,7 @@ class variable : public variable_ref {
 
  private:
   explicit variable(dist_variable *handle) noexcept : variable_ref(handle) {}
-  void create(const strategy_ref &owner, const tensor &initial, const dist_variable_options &options) {
+  void create(const strategy_ref &owner, const const_tensor &initial, const dist_variable_options &options) {
     const dist_tensor view = initial.get();
     check(dist_variable_create(owner.get(), &view, &options, &handle_));
   }
@@ -122,21 +122,21 @@ inline dist_drift strategy_ref::drift(const variable_ref &variable) const {
 
 // ---- Inside replicas -------------------------------------------------------------------------------------
 
-inline variable_ref replica::variable(const char *name, const tensor &initial,
+inline variable_ref replica::variable(const char *name, const const_tensor &initial,
                                       const dist_variable_options &options) const {
   const dist_tensor view = initial.get();
   dist_variable *found = nullptr;
   check(dist_replica_variable(handle_, name, &view, &options, &found));
   return variable_ref(found);
 }
-inline variable_ref replica::variable(const char *name, const tensor &initial) const {
+inline variable_ref replica::variable(const char *name, const const_tensor &initial) const {
   const dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   return variable(name, initial, options);
 }
 inline value replica::read(const variable_ref &variable) const {
   return value::made([&](dist_value **out) { return dist_replica_read(handle_, variable.get(), out); });
 }
-inline void replica::assign(const variable_ref &variable, const tensor &given, int32_t how,
+inline void replica::assign(const variable_ref &variable, const const_tensor &given, int32_t how,
                             const collective_options &options) const {
   const dist_tensor view = given.get();
   const auto c = options.get();
