@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs into a scratch prefix and uses what lies there as a stranger would: by pkg-config or by CMake.
+"""Installs into a scratch prefix and uses what lies there as a stranger would: by pkg-config, by CMake, or as a subproject.
 
 The prefix is moved after the installation, so nothing may depend on where it was.
 
-usage: install_test.py (shared|static|cmake|uninstalled) MESON BUILD_DIR, with the compilers in CC and CXX
+usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_DIR, with the compilers in CC and CXX
 """
 
 import os
@@ -17,6 +17,10 @@ from pathlib import Path
 
 SKIP = 77
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+# All that the library is built from.
+PARTS = ["LICENSE", "meson.build", "meson_options.txt", "include", "core", "capi", "bindings/meson.build"]
+PARTS += [f"bindings/{language}/meson.build" for language in ("go", "java", "python")]
 CC = shlex.split(os.environ["CC"])
 CXX = shlex.split(os.environ["CXX"])
 
@@ -40,8 +44,11 @@ def install(meson: str, build: Path, scratch: Path) -> Path:
 
 
 def pkg_config(pc_dir: Path, *options: str) -> list[str]:
-    # Debian's default keeps /usr/include out of the flags; everything here is elsewhere.
-    return run("pkg-config", *options, "dist", PKG_CONFIG_PATH=str(pc_dir)).split()
+    # dist.pc is the only one there is, as on a machine that has no other -dev package.
+    flags = run("pkg-config", *options, "dist", PKG_CONFIG_LIBDIR=str(pc_dir), PKG_CONFIG_PATH="").split()
+    defines = [flag for flag in flags if flag.startswith("-D")]
+    assert not defines, f"flags of libdist's own build are handed on: {defines}"
+    return flags
 
 
 def needed(program: Path) -> str:
@@ -51,6 +58,9 @@ def needed(program: Path) -> str:
 def shared(scratch: Path, prefix: Path) -> None:
     pc = next(prefix.rglob("dist.pc"))
     flags = pkg_config(pc.parent, f"--define-variable=prefix={prefix}", "--cflags", "--libs")
+    libraries = {flag for flag in flags if flag.startswith("-l")}
+    assert libraries == {"-ldist"}, f"more is linked than libdist: {libraries}"
+    assert (prefix / "share/doc/dist/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
     run(*CXX, "-std=c++17", HERE / "main.cpp", *flags, "-o", scratch / "cpp")
     for program in (scratch / "c", scratch / "cpp"):
@@ -86,6 +96,36 @@ def uninstalled(scratch: Path, build: Path) -> None:
     run(scratch / "c", LD_LIBRARY_PATH=str(build / "capi"))
 
 
+def subproject(scratch: Path, meson: str) -> None:
+    """A project that gets libdist by dist.wrap, as it stands in the tree, from a repository beside it."""
+    for part in PARTS:
+        target = scratch / "libdist" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, target)
+    git = ("git", "-C", scratch / "libdist", "-c", "user.name=libdist", "-c", "user.email=libdist@example.org")
+    run(*git, "init", "--quiet")
+    run(*git, "add", ".")
+    run(*git, "commit", "--quiet", "--message", "The library alone")
+
+    app, build = scratch / "app", scratch / "app-build"
+    shutil.copytree(HERE / "subproject", app)
+    for name in ("main.c", "main.cpp"):
+        shutil.copy(HERE / name, app)
+    (app / "subprojects").mkdir()
+    shutil.copy(ROOT / "dist.wrap", app / "subprojects")
+    environment = {"PKG_CONFIG_PATH": "", "CCACHE_BASEDIR": str(scratch)}
+    run(meson, "setup", "--wrap-mode=forcefallback", "--buildtype=plain", build, app, **environment)
+    compiled = [line.split(":")[0] for line in run("ninja", "-C", build, "-t", "targets", "all").splitlines() if ".o:" in line]
+    of_dist = [name for name in compiled if name.startswith("subprojects/dist/")]
+    sources = [path for folder in ("core", "capi") for path in (ROOT / folder).rglob("*.cpp")]
+    assert of_dist, "libdist is not built as a subproject"
+    assert all(name.startswith(("subprojects/dist/core/", "subprojects/dist/capi/")) for name in of_dist), of_dist
+    # The kernels are compiled once for all instruction sets, the C interface once for both libraries.
+    assert len(of_dist) <= len(sources), f"{len(of_dist)} objects of {len(sources)} sources"
+    run(meson, "test", "-C", build, "--print-errorlogs", **environment)
+
+
 def main(kind: str, meson: str, build: str) -> int:
     if kind == "cmake" and not shutil.which("cmake"):
         print("skipped: cmake is not installed")
@@ -94,6 +134,8 @@ def main(kind: str, meson: str, build: str) -> int:
         scratch = Path(folder)
         if kind == "uninstalled":
             uninstalled(scratch, Path(build))
+        elif kind == "subproject":
+            subproject(scratch, meson)
         else:
             {"shared": shared, "static": static, "cmake": cmake}[kind](
                 scratch, install(meson, Path(build), scratch)
