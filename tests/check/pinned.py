@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What ./dev fetches from a registry is of one version and verified: nothing else than what is pinned here is taken.
+
+With Go, a proxy in a folder offers another tool chain under the pinned name: it must be refused.
+
+usage: pinned.py ROOT [GO]
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+# Each lets something through that nobody has verified.
+UNVERIFIED = re.compile(
+    r"GONOSUMDB|GONOSUMCHECK|GOSUMDB|GOINSECURE|GOPRIVATE|GOFLAGS=|GOPROXY=|-insecure|trusted-host|no-check-certificate"
+)
+
+
+def go_faults(root: Path) -> list[str]:
+    folder = root / "bindings/go-toolchain"
+    module, version = re.search(r"^require (\S+) (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE).groups()
+    needed = re.search(r"^go (\S+)$", (root / "bindings/go/go.mod").read_text(), re.MULTILINE)[1]
+    faults = []
+    if f"-go{needed}." not in version:
+        faults.append(f"the tool chain is {version}, where bindings/go/go.mod asks for Go {needed}")
+    sums = (folder / "go.sum").read_text()
+    for line in (f"{module} {version} h1:", f"{module} {version}/go.mod h1:"):
+        if line not in sums:
+            faults.append(f"go.sum has no line {line}")
+    return faults
+
+
+def pip_faults(root: Path) -> list[str]:
+    text = (root / "tests/abi/requirements.txt").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [
+        f"not pinned and verified: {line}"
+        for line in lines
+        if not re.fullmatch(r"[\w-]+==[\d.]+(\s+--hash=sha256:[0-9a-f]{64})+", line.strip())
+    ]
+
+
+def dev_faults(root: Path) -> list[str]:
+    text = (root / "dev").read_text()
+    faults = [f"dev: {match[0]}" for match in UNVERIFIED.finditer(text)]
+    if "--require-hashes" not in text:
+        faults.append("dev: pip is not told to ask for hashes")
+    return faults
+
+
+def refused(root: Path, go: str) -> list[str]:
+    """Another archive under the pinned name, from a proxy in a folder."""
+    pinned = root / "bindings/go-toolchain"
+    module, version = re.search(r"^require (\S+) (\S+)$", (pinned / "go.mod").read_text(), re.MULTILINE).groups()
+    with tempfile.TemporaryDirectory() as folder:
+        proxy, tree = Path(folder, "proxy", module, "@v"), Path(folder, "tree")
+        proxy.mkdir(parents=True)
+        tree.mkdir()
+        (proxy / f"{version}.info").write_text(json.dumps({"Version": version, "Time": "2025-01-01T00:00:00Z"}))
+        (proxy / f"{version}.mod").write_text(f"module {module}\n")
+        with zipfile.ZipFile(proxy / f"{version}.zip", "w") as archive:
+            archive.writestr(f"{module}@{version}/bin/go", "#!/bin/sh\n")
+        for name in ("go.mod", "go.sum"):
+            (tree / name).write_bytes((pinned / name).read_bytes())
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GO")}
+        fetched = {"GOPROXY": f"file://{Path(folder, 'proxy')}", "GOMODCACHE": f"{folder}/modules", "GOTOOLCHAIN": "local"}
+        done = subprocess.run(
+            [go, "mod", "download", "-modcacherw", f"{module}@{version}"],
+            cwd=tree, env={**kept, **fetched, "GOENV": "off"}, capture_output=True, text=True, check=False,
+        )
+        if done.returncode != 0 and "checksum mismatch" in done.stderr:
+            return []
+        return [f"another tool chain was not refused: {done.stdout}{done.stderr}"]
+
+
+def main(root: Path, go: str = "") -> int:
+    faults = go_faults(root) + pip_faults(root) + dev_faults(root) + (refused(root, go) if go else [])
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
