@@ -55,6 +55,7 @@ static int save_report(const session *s, int argc, char **argv, const scaling *r
                     .test_accuracy = s->test_accuracy,
                     .digest = digest,
                     .failure = s->failure[0] ? s->failure : NULL,
+                    .failed_status = s->failed_status,
                     .failed_replica = s->failed_replica,
                     .failed_step = s->failed_step,
                     .contrast = contrast};

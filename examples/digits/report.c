@@ -5,8 +5,34 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static int compare_speeds(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+report_speed report_speed_of(const report_epoch *epochs, int32_t num_epochs, int64_t rows) {
+  double seconds = 0;
+  report_speed speed = {0, 0, 0};
+  double *each = malloc((size_t)num_epochs * sizeof *each);
+  for (int32_t i = 0; i < num_epochs; i++) {
+    seconds += epochs[i].seconds;
+    const double of_epoch = (double)rows / epochs[i].seconds;
+    if (each) each[i] = of_epoch;
+    if (of_epoch > speed.best_epoch) speed.best_epoch = of_epoch;
+  }
+  speed.training = (double)rows * num_epochs / seconds;
+  if (each) {
+    qsort(each, (size_t)num_epochs, sizeof *each, compare_speeds);
+    speed.median_epoch = (each[(num_epochs - 1) / 2] + each[num_epochs / 2]) / 2;
+  }
+  free(each);
+  return speed;
+}
 
 static const char *const kKinds[TRAINER_KINDS] = {"compute", "all_reduce", "update"};
 
@@ -43,6 +69,14 @@ static void write_epochs(FILE *f, const report *r) {
             i ? "," : "", e->train_loss, e->train_accuracy, e->test_loss, e->test_accuracy, e->seconds);
   }
   fputs("],\n", f);
+  if (r->num_epochs == 0) {
+    fputs("  \"examples_per_second\": null,\n", f);
+    return;
+  }
+  const report_speed speed = report_speed_of(r->epochs, r->num_epochs, r->train->rows);
+  fprintf(f,
+          "  \"examples_per_second\": {\"training\": %.0f, \"median_epoch\": %.0f, \"best_epoch\": %.0f},\n",
+          floor(speed.training), floor(speed.median_epoch), floor(speed.best_epoch));
 }
 
 static void write_replica(FILE *f, const trainer_replica *replica) {
@@ -84,8 +118,8 @@ static void write_wrong(FILE *f, const report *r) {
 
 static void write_outcome(FILE *f, const report *r) {
   if (r->failure) {
-    fprintf(f, "  \"failure\": {\"step\": %" PRId64 ", \"replica\": %d, \"text\": ", r->failed_step,
-            (int)r->failed_replica);
+    fprintf(f, "  \"failure\": {\"step\": %" PRId64 ", \"replica\": %d, \"status\": \"%s\", \"text\": ",
+            r->failed_step, (int)r->failed_replica, dist_status_name(r->failed_status));
     write_text(f, r->failure);
     fputs("},\n", f);
   } else {

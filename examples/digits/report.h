@@ -18,6 +18,16 @@ typedef struct {
   double seconds; /* of the training, without the test */
 } report_epoch;
 
+/** Examples per second of training, without the tests. */
+typedef struct {
+  double training; /* all finished epochs together */
+  double median_epoch;
+  double best_epoch;
+} report_speed;
+
+/** Of `num_epochs`, at least one, of `rows` each. */
+report_speed report_speed_of(const report_epoch *epochs, int32_t num_epochs, int64_t rows);
+
 /** All that the report tells of. Pointers are borrowed; NULL means that there is none. */
 typedef struct {
   const char *command;
@@ -32,6 +42,7 @@ typedef struct {
   double test_accuracy;
   const char *digest;
   const char *failure; /* the report on the step that failed */
+  dist_status failed_status;
   int32_t failed_replica;
   int64_t failed_step;
   const contrast_result *contrast;

@@ -13,7 +13,6 @@ import html
 import io
 import json
 import pathlib
-import statistics
 import string
 import sys
 
@@ -222,21 +221,22 @@ def notices(run):
         failure = run["failure"]
         out.append(
             f"<div class=notice><p>Replica {failure['replica']} failed in step {failure['step']:,}; training "
-            f"went on from that step. libdist's report:</p><pre>{html.escape(failure['text'])}</pre></div>"
+            f"went on from that step. What the others were told ({failure['status']}):</p>"
+            f"<pre>{html.escape(failure['text'])}</pre></div>"
         )
     return "".join(out)
 
 
 def tiles(run):
-    speeds = [run["train_rows"] / epoch["seconds"] for epoch in run["epochs"]]
+    speed = run["examples_per_second"]
     shown = [
         ("test accuracy", f"{run['test_accuracy']:.3f}"),
         ("replicas", str(run["num_replicas"])),
         ("parameters", f"{run['num_parameters']:,}"),
         ("steps", f"{run['steps']:,}"),
     ]
-    if speeds:
-        shown.append(("examples/s", f"{statistics.median(speeds):,.0f}"))
+    if speed:
+        shown.append(("examples/s in the whole training", f"{speed['training']:,}"))
     return "".join(f"<div><b>{value}</b>{name}</div>" for name, value in shown)
 
 
@@ -253,6 +253,15 @@ def facts(run):
         ),
         ("parameters", f"SHA-256 {run['parameters']}"),
     ]
+    speed = run["examples_per_second"]
+    if speed:
+        shown.append(
+            (
+                "examples/s",
+                f"{speed['training']:,} in the whole training, {speed['median_epoch']:,} in the median epoch, "
+                f"{speed['best_epoch']:,} in the best",
+            )
+        )
     if run["contrast"]:
         ours, theirs = run["contrast"]["libdist_ns"], run["contrast"]["std_barrier_ns"]
         shown.append(
@@ -305,7 +314,8 @@ $runs
 <div class="chart">$curves</div>
 <h2>What $replicas did</h2>
 <p class="lead">Above, the latest steps; below, the one of median length. In all_reduce a replica waits for
-the slowest, then they add.</p>
+the slowest, then they add. White is none of the three: before its first bar a replica's thread
+wakes up or waits for a core; between steps the next batch is made, and after an epoch the model is tested.</p>
 <div class="chart">$timeline</div>
 $times
 $wrong

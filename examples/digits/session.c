@@ -71,6 +71,22 @@ int session_prepare(session *s, int32_t replicas) {
   return 0;
 }
 
+// What the step that failed came to for those who met in its all_reduce: one report, the same for each. A
+// single replica has no peer to be told.
+static void keep_failure(session *s, dist_status status, const dist_error_info *info) {
+  s->failed_status = status;
+  s->failed_replica = info->replica;
+  s->failed_step = s->t.step;
+  snprintf(s->failure, sizeof s->failure, "%s", info->message);
+  for (int32_t r = 0; r < s->t.num_replicas; r++) {
+    const trainer_replica *peer = &s->t.replicas[r];
+    if (!peer->told) continue;
+    s->failed_status = peer->told;
+    snprintf(s->failure, sizeof s->failure, "%s", peer->report);
+    return;
+  }
+}
+
 // Takes one step; if it fails as --fault asked, tells what libdist reports, and takes it again.
 static dist_status take_step(session *s, dist_value *batch, network_score *score) {
   s->t.step++;
@@ -78,12 +94,11 @@ static dist_status take_step(session *s, dist_value *batch, network_score *score
   if (!status || s->t.step != s->t.fault_step) return status;
   dist_error_info info = DIST_ERROR_INFO_INIT;
   if (dist_last_error_info(&info)) return status;
-  snprintf(s->failure, sizeof s->failure, "%s", info.message);
-  s->failed_replica = info.replica;
-  s->failed_step = s->t.step;
+  keep_failure(s, status, &info);
   progress_clear(&s->shown);
-  printf("step %lld failed with %s, replica %d is to blame: %s\n", (long long)s->t.step,
-         dist_status_name(status), (int)info.replica, s->failure);
+  printf("step %lld: replica %d failed%s %s: %s\n", (long long)s->t.step, (int)info.replica,
+         s->t.num_replicas > 1 ? "; all others were told" : " with", dist_status_name(s->failed_status),
+         s->failure);
   printf("training goes on from step %lld\n", (long long)s->t.step);
   s->t.fault_step = 0;
   return trainer_step(&s->t, batch, score);
@@ -140,6 +155,15 @@ int session_train(session *s) {
     if (!finished) break;
     s->epochs[s->num_epochs++] = epoch;
     progress_epoch(&s->shown, &state, epoch.test_accuracy);
+  }
+  if (s->num_epochs > 0) {
+    const report_speed speed = report_speed_of(s->epochs, s->num_epochs, s->train.rows);
+    char training[PROGRESS_NUMBER_BYTES], median[PROGRESS_NUMBER_BYTES], best[PROGRESS_NUMBER_BYTES];
+    progress_clear(&s->shown);
+    printf("examples/s: %s in the whole training, %s in the median epoch, %s in the best\n",
+           progress_thousands((int64_t)speed.training, training),
+           progress_thousands((int64_t)speed.median_epoch, median),
+           progress_thousands((int64_t)speed.best_epoch, best));
   }
   if (*s->interrupted) {
     progress_clear(&s->shown);

@@ -26,9 +26,10 @@ typedef struct {
   trainer t;
   progress shown;
   report_epoch *epochs;
-  int32_t num_epochs;   /* finished ones */
-  double test_accuracy; /* the latest */
-  char failure[2048];   /* what libdist said of the step that failed; "" */
+  int32_t num_epochs;               /* finished ones */
+  double test_accuracy;             /* the latest */
+  char failure[TRAINER_TEXT_BYTES]; /* the report of the all_reduce in the step that failed; "" */
+  dist_status failed_status;        /* of that all_reduce */
   int32_t failed_replica;
   int64_t failed_step;
 } session;

@@ -152,9 +152,13 @@ static dist_status train_replica(dist_replica *replica, dist_value *args, dist_v
     char message[96];
     snprintf(message, sizeof message, "replica %d fails in step %lld, as --fault asked", (int)id,
              (long long)t->step);
-    return dist_fail(DIST_UNKNOWN, message);
+    return dist_fail(DIST_UNAVAILABLE, message);
   }
-  if ((status = all_reduce_gradients(replica, t, own, part.num_micro_batches))) return status;
+  own->told = all_reduce_gradients(replica, t, own, part.num_micro_batches);
+  if (own->told) {
+    snprintf(own->report, sizeof own->report, "%s", dist_last_error());
+    return own->told;
+  }
   const int64_t reduced = trainer_now_ns();
   record(own, t->step, TRAINER_ALL_REDUCE, computed, reduced);
   if ((status = network_descend(replica, &t->parameters, &own->gradients[0], t->rate))) return status;

@@ -27,6 +27,7 @@ typedef struct {
 } trainer_event;
 
 enum { TRAINER_EVENTS = 8 * TRAINER_KINDS }; /* the latest eight steps */
+enum { TRAINER_TEXT_BYTES = 2048 };
 
 /** One replica's own: written by that replica alone. */
 typedef struct {
@@ -35,6 +36,8 @@ typedef struct {
   trainer_event events[TRAINER_EVENTS]; /* a ring: event k is at k % TRAINER_EVENTS */
   int64_t num_events;                   /* since the start */
   int64_t total_ns[TRAINER_KINDS];
+  dist_status told;                /* how the latest all_reduce ended for it */
+  char report[TRAINER_TEXT_BYTES]; /* where that is no DIST_OK: libdist's words */
 } trainer_replica;
 
 typedef struct {

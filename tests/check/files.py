@@ -13,6 +13,8 @@ MAX_LINES = 500
 LONG = {"include/dist/dist.h"}  # the manual: one page, read from top to bottom
 # A process is a worker, a copy of the function a replica, the members of a collective a group.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)
+# Examples are for any C library of Linux.
+GLIBC_ONLY = re.compile(r"_GNU_SOURCE|<(argp|argz|envz|error|err|execinfo|fts|obstack|printf)\.h>")
 LEFTOVERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|/(?:home|root|work)/")
 
 
@@ -27,6 +29,8 @@ def faults_of(name: str, text: str) -> list[str]:
     for number, line in enumerate(lines, 1):
         if LEFTOVERS.search(line) and name != "tests/check/files.py":
             faults.append(f"{number}: unfinished, or of one machine only: {line.strip()}")
+        if name.startswith("examples/") and GLIBC_ONLY.search(line):
+            faults.append(f"{number}: not every C library has it: {line.strip()}")
         if name.startswith("include/") and WRONG_WORDS.search(line):
             faults.append(f"{number}: not a word of this library: {WRONG_WORDS.search(line)[0]}")
     return faults

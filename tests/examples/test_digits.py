@@ -128,13 +128,18 @@ class Faults(Case):
         lines = self.train(*arguments, "--fault", "2@7")
         self.assertRegex(
             "\n".join(lines),
-            r"step 7 failed with UNKNOWN, replica 2 is to blame: "
-            r".*replica 2 fails in step 7(.|\n)*training goes on from step 7\n",
+            r"step 7: replica 2 failed; all others were told ABORTED: all_reduce #\d+ \(tag gradients\): replica 2 failed "
+            r"with UNAVAILABLE: replica 2 fails in step 7(.|\n)*training goes on from step 7\n",
         )
         self.assertIn(self.parameters(*arguments), lines)
 
     def test_the_caller_may_be_the_one_that_fails(self):
-        self.assertIn("replica 0 is to blame", "\n".join(self.train("--epochs", 1, "--fault", "0@1")))
+        told = "\n".join(self.train("--epochs", 1, "--fault", "0@1"))
+        self.assertIn("replica 0 failed; all others were told ABORTED: all_reduce #", told)
+
+    def test_one_replica_has_no_others(self):
+        told = "\n".join(self.train("--epochs", 1, "--replicas", 1, "--fault", "0@1"))
+        self.assertIn("replica 0 failed with UNAVAILABLE: replica 0 fails in step 1", told)
 
 
 class CommandLine(Case):
@@ -304,7 +309,7 @@ class Report(Case):
     def page_of(self, *arguments):
         """The run as report.py reads it, and the page it makes of that."""
         told, page = self.folder / "run.json", self.folder / "page.html"
-        self.train(*arguments, "--report", told)
+        self.lines = self.train(*arguments, "--report", told)
         subprocess.run([sys.executable, REPORT, told, page], check=True, timeout=150)
         return json.loads(told.read_text()), page.read_text()
 
@@ -327,9 +332,19 @@ class Report(Case):
             "What each replica did",
             "Digits that the model got wrong",
             "replica 1 fails in step 5",
+            "What the others were told (ABORTED):",
+            "all_reduce #",
             "--fault 1@5",
+            "White is none of the three",
         ):
             self.assertIn(words, page)
+        # The run prints the figures that the page shows.
+        figures = [line for line in self.lines if line.startswith("examples/s: ")]
+        self.assertEqual(len(figures), 1)
+        self.assertIn(f"<dt>examples/s</dt><dd>{figures[0].removeprefix('examples/s: ')}</dd>", page)
+        speed = run_told["examples_per_second"]
+        self.assertIn(f"<b>{speed['training']:,}</b>examples/s in the whole training", page)
+        self.assertGreaterEqual(speed["best_epoch"], speed["median_epoch"])
         addresses = set(re.findall(r"""(?:src|href)=["']?([^"'> ]+)""", page))
         self.assertEqual([a for a in addresses if not a.startswith(("#", "data:"))], [])
 
