@@ -33,7 +33,10 @@ def compilers(folder: Path, case: dict[str, str], cc: str, cxx: str) -> tuple[li
     for name, command in (("cc", cc), ("c++", cxx)):
         plain = command.split()[-1]  # without ccache
         if "compiler" in case:
-            lie = 'case " $* " in *" -dM "*) exec {0} -U__GNUC__ -D__GNUC__=9 -U__clang_major__ -D__clang_major__=9 "$@" ;; esac\n'
+            lie = (  # Meson asks GCC for its macros, and Clang for its name
+                'case " $* " in *" -dM "*) exec {0} -U__GNUC__ -D__GNUC__=9 "$@" ;;\n'
+                '*" --version "*) {0} --version | sed "s/clang version [0-9]*/clang version 9/"; exit ;; esac\n'
+            )
         elif "word" in case:  # where Meson asks for the size of a pointer
             lie = 'case " $* " in *testfile.c*) exec {0} -m32 "$@" ;; esac\n'
         else:
