@@ -162,6 +162,14 @@ void reductions_from_outside() {
   assert_int_equal(strategy.batch_reduce_to(reduce_op::sum, {{parts, {}}})[0].kind(), DIST_VALUE_MIRRORED);
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, {}}, {rows, {}}}));
 
+  dist::communication_options how;
+  how.implementation = DIST_COMMUNICATION_RING;
+  assert_true(scalar_of<float>(strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how)) == 4);
+  assert_true(scalar_of<float>(strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how)[0]) == 4);
+  how.implementation = 99;
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.reduce_to(reduce_op::sum, parts, "CPU:1", how));
+  REQUIRE_ERROR(DIST_INVALID_ARGUMENT, strategy.batch_reduce_to(reduce_op::sum, {{parts, "CPU:1"}}, how));
+
   const value copies = strategy.broadcast_to(scalar(strategy, 3.0F), {});
   assert_int_equal(copies.kind(), DIST_VALUE_MIRRORED);
   const value results = strategy.local_results(parts);

@@ -65,17 +65,26 @@ inline value strategy_ref::reduce(reduce_op op, const value &given,
                          axes.size() == 0 ? nullptr : axes.begin(), axes.size(), &reduced));
   return value::adopt(reduced);
 }
-inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where) const {
+inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where,
+                                     const dist_communication_options &options) const {
   dist_value *reduced = nullptr;
-  check_call(dist_reduce_to(handle_, static_cast<int32_t>(op), given.get(), where.get(), nullptr, &reduced));
+  check_call(dist_reduce_to(handle_, static_cast<int32_t>(op), given.get(), where.get(), &options, &reduced));
   return value::adopt(reduced);
+}
+inline value strategy_ref::reduce_to(reduce_op op, const value &given, const destination &where) const {
+  return reduce_to(op, given, where, communication_options());
+}
+inline std::vector<value> strategy_ref::batch_reduce_to(
+    reduce_op op, const std::vector<std::pair<value, destination>> &pairs,
+    const dist_communication_options &options) const {
+  detail::reduction_batch batch(pairs);
+  check_call(dist_batch_reduce_to(handle_, static_cast<int32_t>(op), batch.values.data(), batch.where(),
+                                  pairs.size(), &options, batch.results.data()));
+  return batch.take();
 }
 inline std::vector<value> strategy_ref::batch_reduce_to(
     reduce_op op, const std::vector<std::pair<value, destination>> &pairs) const {
-  detail::reduction_batch batch(pairs);
-  check_call(dist_batch_reduce_to(handle_, static_cast<int32_t>(op), batch.values.data(), batch.where(),
-                                  pairs.size(), nullptr, batch.results.data()));
-  return batch.take();
+  return batch_reduce_to(op, pairs, communication_options());
 }
 inline value strategy_ref::broadcast_to(const value &given, const destination &where) const {
   dist_value *copies = nullptr;

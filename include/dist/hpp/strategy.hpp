@@ -96,8 +96,12 @@ class strategy_ref {
   value reduce(reduce_op op, const value &given) const;
   value reduce(reduce_op op, const value &given, std::initializer_list<int32_t> axes) const;
   value reduce_to(reduce_op op, const value &given, const destination &where) const;
+  value reduce_to(reduce_op op, const value &given, const destination &where,
+                  const dist_communication_options &options) const;
   std::vector<value> batch_reduce_to(reduce_op op,
                                      const std::vector<std::pair<value, destination>> &pairs) const;
+  std::vector<value> batch_reduce_to(reduce_op op, const std::vector<std::pair<value, destination>> &pairs,
+                                     const dist_communication_options &options) const;
   value broadcast_to(const value &given, const destination &where) const;
   value gather(const value &given, int32_t axis) const;
   std::string destination_device(const destination &where) const;
