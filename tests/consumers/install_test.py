@@ -8,6 +8,7 @@ usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -62,10 +63,20 @@ def shared(scratch: Path, prefix: Path) -> None:
     assert libraries == {"-ldist"}, f"more is linked than libdist: {libraries}"
     assert (prefix / "share/doc/dist/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     run(*CC, "-std=c11", HERE / "main.c", *flags, "-o", scratch / "c")
+    opening_program(scratch, prefix, flags)
     run(*CXX, "-std=c++17", HERE / "main.cpp", *flags, "-o", scratch / "cpp")
     for program in (scratch / "c", scratch / "cpp"):
         run(program, LD_LIBRARY_PATH=str(pc.parents[1]))
         assert "libdist.so.0" in needed(program), "the shared library is not the one that was linked"
+
+
+def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
+    """The program at the head of dist.h is one."""
+    text = next(prefix.rglob("dist.h")).read_text(encoding="utf-8")
+    block = re.search(r"---- 1\. A program -+\n \*\n((?: \*     .*\n| \*\n)+)", text)[1]
+    (scratch / "opening.c").write_text("".join(line[7:] + "\n" for line in block.splitlines()))
+    run(*CC, "-std=c99", "-Wall", "-Wextra", "-Werror", scratch / "opening.c", *flags, "-o", scratch / "opening")
+    assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.0")).parent)) == ""
 
 
 def static(scratch: Path, prefix: Path) -> None:
