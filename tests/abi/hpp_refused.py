@@ -108,6 +108,10 @@ CASES = [
      "dist::tensor t(g.value.tensor()); (void)t;", DELETED),
     ("shard of a value", "const float *p = g.value.shard(0).tensor.data<float>(); (void)p;",
      "float *p = g.value.shard(0).tensor.data<float>(); (void)p;", CONST_POINTER),
+    ("pointer to a const object", "int x = 0; (void)dist::value::object(g.strategy, &x);",
+     "const int x = 0; (void)dist::value::object(g.strategy, &x);", r"invalid conversion|no matching"),
+    ("owner of a const object", "(void)dist::value::object(g.strategy, std::make_unique<int>(1));",
+     "(void)dist::value::object(g.strategy, std::make_unique<const int>(1));", r"invalid conversion|no matching"),
     ("C's const tensor", "dist::tensor t(g.c); (void)t;", "dist::tensor t(g.const_c); (void)t;", DELETED),
     ("input of the host's reduction",
      "dist::cross_device_functions f; f.reduce = [](reduce_op, const dist_tensor *, std::size_t, dist_tensor &o)"

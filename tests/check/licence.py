@@ -1,16 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A jar or wheel holds the licence, word for word, under a name that ends so.
+"""A jar or wheel holds the licence, word for word, under a name that ends so; what a wheel is made of names it.
 
 usage: licence.py LICENSE ENTRY ARCHIVE
+       licence.py BINDINGS_PYTHON
 """
 
+import re
 import sys
 import zipfile
 from pathlib import Path
 
 
-def main(licence: Path, entry: str, archive: Path) -> int:
+def wheel_sources(folder: Path) -> int:
+    """pyproject.toml has meson-python put LICENSE into wheels, and backend.py shows it to meson-python."""
+    pyproject = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    parts = re.search(r"^PARTS = \[(.*)\]$", (folder / "backend.py").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    if 'license-files = ["LICENSE"]' in pyproject and '"LICENSE"' in parts:
+        return 0
+    print(f"{folder}: a wheel would be without the licence")
+    return 1
+
+
+def archived(licence: Path, entry: str, archive: Path) -> int:
     with zipfile.ZipFile(archive) as opened:
         found = [opened.read(name) for name in opened.namelist() if name.endswith(entry)]
     if found == [licence.read_bytes()]:
@@ -20,4 +32,6 @@ def main(licence: Path, entry: str, archive: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))
+    if len(sys.argv) == 2:
+        sys.exit(wheel_sources(Path(sys.argv[1])))
+    sys.exit(archived(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))
