@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 PROJECT = "project('tiny', meson_version: '>=1.0.1')\ninstall_data('note.txt', install_dir: 'share')\n"
+SKIP = 77
 ANEW = "is set up anew for this one"
 
 
@@ -31,6 +32,9 @@ def install(tree: Path, prefix: Path, stubs: Path) -> str:
         check=False,
     )
     print(done.stdout, flush=True)
+    if "apt-get" in done.stdout:
+        print("skipped: ./dev would install something first")
+        sys.exit(SKIP)
     assert done.returncode == 0, f"./dev install failed in {tree}"
     return done.stdout
 
