@@ -123,7 +123,7 @@ NULL_IS_FINE_HERE = {
     ("dist_metric_create", "name"), ("dist_device_axis", "out_size"), ("dist_value_shard", "out_begin"),
     ("dist_partition_shard", "out_tile"), ("dist_partition_shard", "out_elements"), ("dist_strategy_destroy", "strategy"),
     ("dist_group_destroy", "group"), ("dist_average_loss", "replica"), ("dist_dataset_reduce", "initial"),
-    ("dist_variable_check_drift", "out_drift"),
+    ("dist_variable_check_drift", "out_drift"), ("dist_strategy_shutdown", "strategy"),
 }
 # Not called so: what is asked for would be done, and has no end.
 ENDLESS = {("dist_parallel_for", "end", "INT64_MAX"), ("dist_parallel_for", "end", "((int64_t)1 << 62) + 1")}
