@@ -189,8 +189,7 @@ Status ReplicaPool::take_turn_of_host(const char* call) noexcept {
   lock_.lock();
   ++turns_wanted_;
   lock_.unlock();
-  const bool in_time =
-      lock_when([&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
+  const bool in_time = lock_when([&] { return idle_locked() || closing_.load(std::memory_order_relaxed); });
   const RunLockHolder holder(lock_);
   --turns_wanted_;
   if (closing_.load(std::memory_order_relaxed)) return shutting_down();

@@ -423,11 +423,11 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
     const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
     if (wait == RunLock::Wait::kClosed) return shutting_down();
     if (wait != RunLock::Wait::kLocked) {
-      return fail(
-          DIST_DEADLINE_EXCEEDED,
-          "%s(): a run of this strategy has not ended within %s; variables are read and written between runs, or "
-          "by a merge function",
-          call, DurationText(timeout_ns).text);
+      return fail(DIST_DEADLINE_EXCEEDED,
+                  "%s(): a run of this strategy has not ended within %s; variables are read and written "
+                  "between runs, or "
+                  "by a merge function",
+                  call, DurationText(timeout_ns).text);
     }
   }
   const Status all_out = check_all_out();

@@ -74,10 +74,10 @@ class ReplicaPool {
     const DeviceMesh* devices = nullptr;  // what each replica is made of; NULL: of nothing but itself
     int part_of = -1;                     // the replica that all of these are logical devices of; -1: none
     DeviceTeam* team = nullptr;           // that these are
-    int first_core = 0;           // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
-    int cores_apart = 1;          // from one replica to the next
+    int first_core = 0;   // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
+    int cores_apart = 1;  // from one replica to the next
     const ReplicaPool* outer = nullptr;  // in whose runs these are inside; NULL: none
-    std::size_t stack_bytes = 0;  // of each library thread; 0: the system's default
+    std::size_t stack_bytes = 0;         // of each library thread; 0: the system's default
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -247,7 +247,7 @@ class ReplicaPool {
   // Host threads.
   alignas(kApart) Word changed_;  // how often what follows has, in a way that somebody may wait for
   bool open_ = false;
-  bool given_up_ = false;  // the open run
+  bool given_up_ = false;                  // the open run
   std::atomic<bool> lock_in_turn_{false};  // the lock of runs is held by take_turn()
   bool turn_taken_ = false;
   int turns_wanted_ = 0;  // and not taken yet: no run begins before them
