@@ -415,44 +415,6 @@ Status ReplicaPool::await_turn(const RunLimits& limits, int64_t deadline_ns) noe
   return kOk;
 }
 
-Status ReplicaPool::take_turn(const char* call) noexcept {
-  if (options_.threads == DIST_THREADS_HOST) return take_turn_of_host(call);
-  const int64_t timeout_ns = options_.timeout_ns;
-  const int64_t deadline_ns = timeout_ns > 0 ? deadline_after(host_.now_ns(), timeout_ns) : 0;
-  if (!lock_.try_lock()) {
-    const RunLock::Wait wait = lock_.lock(host_, deadline_ns, nullptr);
-    if (wait == RunLock::Wait::kClosed) return shutting_down();
-    if (wait != RunLock::Wait::kLocked) {
-      return fail(DIST_DEADLINE_EXCEEDED,
-                  "%s(): a run of this strategy has not ended within %s; variables are read and written "
-                  "between runs, or "
-                  "by a merge function",
-                  call, DurationText(timeout_ns).text);
-    }
-  }
-  const Status all_out = check_all_out();
-  if (!all_out.ok()) {
-    lock_.unlock();
-    return all_out;
-  }
-  lock_in_turn_.store(true, std::memory_order_release);
-  return kOk;
-}
-
-void ReplicaPool::end_turn() noexcept {
-  if (memory_.forked()) return;
-  if (options_.threads != DIST_THREADS_HOST) {
-    lock_in_turn_.store(false, std::memory_order_release);
-    return lock_.unlock();
-  }
-  Counted* const keeper = options_.keeper;
-  lock_.lock();
-  turn_taken_ = false;
-  changed_.advance();
-  lock_.unlock();
-  keeper->release();
-}
-
 // The lock of a run. A forked child leaves it as it is, and so does a run in a turn that its caller has
 // taken.
 class ReplicaPool::Holding {
