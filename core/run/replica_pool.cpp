@@ -17,11 +17,6 @@
 namespace dist {
 namespace {
 
-int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
-}
-
 Status cancelled_early(const Cancel& cancel) noexcept {
   return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", cancel.reason());
 }

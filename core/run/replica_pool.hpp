@@ -30,6 +30,9 @@ class DeviceTeam;
 class InnerPool;
 struct DeviceMesh;
 
+// The moment of the host's clock at which a time-out is over; the last one there is, where it never comes.
+int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept;
+
 // The error that a forked child gets.
 Status in_forked_child() noexcept;
 

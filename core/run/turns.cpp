@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: turns among the runs, for what reads or writes variables from outside. With threads of the
 // host's: host_threads.cpp.
+#include <algorithm>
+#include <limits>
+
 #include "core/base/text.hpp"
 #include "core/run/replica_pool.hpp"
 
 namespace dist {
+
+int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  return start_ns + std::min(timeout_ns, kNever - std::max<int64_t>(start_ns, 0));
+}
 
 Status ReplicaPool::take_turn(const char* call) noexcept {
   if (options_.threads == DIST_THREADS_HOST) return take_turn_of_host(call);
