@@ -31,6 +31,7 @@ struct ErrorRecord {
   int32_t device = -1;   // which of its logical devices; -1: all of it
   int32_t collective = 0;
   int32_t group = 0;
+  int32_t inside = 0;  // functions that a run past its deadline has left behind
   int64_t sequence = 0;
   char message[1024] = "";
   char tag[DIST_MAX_TAG_BYTES] = "";

@@ -199,8 +199,9 @@ class ReplicaPool {
   bool all_finished(uint32_t run) const noexcept;
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
-  void list_inside(char* text, std::size_t size) const noexcept { list_inside(run_, text, size); }
-  void list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
+  // "0, 3", and how many these are.
+  int32_t list_inside(char* text, std::size_t size) const noexcept { return list_inside(run_, text, size); }
+  int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
   void refuse_runs() noexcept;
   bool await_callers(int64_t deadline_ns) noexcept;
   void await_host_threads(int64_t deadline_ns, std::span<char> inside) noexcept;

@@ -68,14 +68,18 @@ void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
   if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
-void ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
+int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
   std::size_t used = 0;
+  int32_t found = 0;
   text[0] = '\0';
-  for (int i = 0; i < options_.num_replicas && used + 1 < size; ++i) {
+  for (int i = 0; i < options_.num_replicas; ++i) {
     if (seats_[i].finished.value.load(std::memory_order_acquire) == run) continue;
+    ++found;
+    if (used + 1 >= size) continue;
     const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
     used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
   }
+  return found;
 }
 
 // With the lock: nobody is inside any more whom a run has left at its deadline.
@@ -83,7 +87,7 @@ Status ReplicaPool::check_all_out() noexcept {
   if (!overdue_) return kOk;
   if (!all_finished()) {
     char inside[256];
-    list_inside(inside, sizeof inside);
+    (void)list_inside(inside, sizeof inside);
     return failed_precondition("an earlier run is past its deadline; still inside their functions: %s%s %s",
                                member_word(options_.part_of), plural(inside), inside);
   }
@@ -93,7 +97,7 @@ Status ReplicaPool::check_all_out() noexcept {
 
 Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
   char inside[256];
-  list_inside(inside, sizeof inside);
+  const int32_t still_inside = list_inside(inside, sizeof inside);
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
@@ -113,6 +117,7 @@ Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
     passed = steady_now_ns() - start;
   }
   condemn(late);
+  late.inside = still_inside;
   return fail(late);
 }
 

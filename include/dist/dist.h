@@ -183,7 +183,7 @@ typedef struct dist_error_info {
   const char *received;   /* what the culprit asked for, or that it left or did not come */
   const char *hint;       /* what to try */
   int32_t logical_device; /* which of the culprit's; -1: the replica as a whole */
-  int32_t reserved;       /* 0 */
+  int32_t inside;         /* a run past its deadline: how many of its functions had not returned; else 0 */
 } dist_error_info;
 #define DIST_ERROR_INFO_INIT \
   { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -422,8 +422,8 @@ typedef struct dist_strategy_options {
   int32_t
       use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t reserved2;         /* 0 */
-  int64_t stack_size_bytes;  /* of each library thread; 0: the system's default; else at least 256 KiB */
-  int64_t async_bytes;       /* most that queued asynchronous collectives may take; 0: see Work, below */
+  int64_t stack_size_bytes; /* of each library thread; 0: the system's default; else at least 256 KiB */
+  int64_t async_bytes;      /* most that queued asynchronous collectives may take; 0: see Work, below */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \

@@ -185,6 +185,35 @@ void a_run_past_its_deadline() {
   assert_int_equal(held.use_count(), 1);
 }
 
+// A run that its turn did not reach in time has begun nowhere: its function is let go of at once.
+void a_run_too_late_to_begin() {
+  const dist::strategy strategy(2);
+  std::atomic<bool> inside{false}, over{false};
+  std::thread earlier([&] {
+    strategy.run([&](replica) {
+      inside = true;
+      while (!over) std::this_thread::yield();
+    });
+  });
+  while (!inside) std::this_thread::yield();
+  const auto held = std::make_shared<int>(7);
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 1'000'000;
+  dist_status code = DIST_OK;
+  int32_t left_inside = -1;
+  try {
+    strategy.run_values([held](replica, const value &) {}, {}, {}, options);
+  } catch (const dist::error &failure) {
+    code = failure.code();
+    left_inside = failure.inside();
+  }
+  over = true;
+  earlier.join();
+  assert_int_equal(code, DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(left_inside, 0);
+  assert_int_equal(held.use_count(), 1);
+}
+
 void cancelled_from_outside() {
   const dist::strategy strategy(2);
   std::atomic<bool> inside{false}, cancelled{false};
@@ -281,6 +310,7 @@ int main() {
       HPP_TEST(shut_down),
       HPP_TEST(something_that_is_no_exception),
       HPP_TEST(a_run_past_its_deadline),
+      HPP_TEST(a_run_too_late_to_begin),
       HPP_TEST(cancelled_from_outside),
       HPP_TEST(host_threads),
       HPP_TEST(another_thread),

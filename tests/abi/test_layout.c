@@ -145,6 +145,7 @@ static const number layout[] = {
     OFFSET(dist_error_info, received, 56),
     OFFSET(dist_error_info, hint, 64),
     OFFSET(dist_error_info, logical_device, 72),
+    OFFSET(dist_error_info, inside, 76),
     SIZE(dist_strategy_options, 192),
     OFFSET(dist_strategy_options, struct_size, 0),
     OFFSET(dist_strategy_options, kind, 4),

@@ -425,6 +425,9 @@ static void a_run_ends_at_its_deadline(void **state) {
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 20000000;
   assert_fails(dist_run(strategy, the_last_lingers, &l, &options), DIST_DEADLINE_EXCEEDED, "deadline");
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  assert_ok(dist_last_error_info(&info));
+  assert_int_equal(info.inside, 1);
   assert_fails(dist_run(strategy, healthy, NULL, NULL), DIST_FAILED_PRECONDITION, "still inside");
   atomic_store(&l.let_out, 1);
   dist_status status;

@@ -46,6 +46,7 @@ class error : public std::runtime_error {
     expected_ = info.expected;
     received_ = info.received;
     hint_ = info.hint;
+    inside_ = info.inside;
   }
   error(dist_status code, const std::string &message) : std::runtime_error(message), code_(code) {}
 
@@ -62,6 +63,9 @@ class error : public std::runtime_error {
   const std::string &expected() const noexcept { return expected_; }
   const std::string &received() const noexcept { return received_; }
   const std::string &hint() const noexcept { return hint_; }
+  int32_t inside() const noexcept {
+    return inside_;
+  }  // functions that a run past its deadline has left behind
 
  private:
   dist_status code_;
@@ -70,6 +74,7 @@ class error : public std::runtime_error {
   int32_t logical_device_ = -1;
   int32_t collective_ = DIST_COLLECTIVE_NONE;
   int32_t group_ = 0;
+  int32_t inside_ = 0;
   int64_t sequence_ = 0;
   std::string tag_, expected_, received_, hint_;
 };

@@ -77,10 +77,10 @@ value run_body(Body &&body, int32_t members, int64_t timeout_ns, Start &&start, 
     return status;
   };
   const dist_status status = start(call, lasting.object, &result);
-  // A run that was too late to begin counts as one whose members are inside: nobody can tell, and it is kept for good.
-  lasting.all_out = status != DIST_DEADLINE_EXCEEDED;
+  lasting.all_out = status == DIST_OK;
   if (status == DIST_OK) return value::adopt(result);
   const error report(status);
+  lasting.all_out = report.inside() == 0;
   lasting.object->calls.thrown.raise_of(culprit(report), report);
 }
 
