@@ -272,6 +272,22 @@ struct Memory {
   void *data;
   int64_t size_bytes;
 };
+
+static int64_t dtype_bytes(dist_dtype dtype) {
+  switch (dtype) {
+    case DIST_I8:
+    case DIST_U8:
+    case DIST_BOOL: return 1;
+    case DIST_F16:
+    case DIST_BF16:
+    case DIST_I16:
+    case DIST_U16: return 2;
+    case DIST_F32:
+    case DIST_I32:
+    case DIST_U32: return 4;
+    default: return 8;
+  }
+}
 }  // namespace dist_swig
 %}
 %dist_type(dist_swig::Memory, jobject, java.nio.ByteBuffer)
@@ -283,6 +299,21 @@ static int64_t buffer_address(void *data) { return dist_swig::number(data); }
 /** A direct buffer over memory of somebody else's. */
 static dist_swig::Memory buffer_at(int64_t address, int64_t size_bytes) {
   return dist_swig::Memory{dist_swig::pointer(address), size_bytes};
+}
+
+/** The bytes of all tensors in a value, for who accounts for memory that the collector does not see. */
+static int64_t value_bytes(dist_value *value) {
+  const int32_t kind = dist_value_kind(value);
+  if (kind != DIST_VALUE_TENSOR && kind != DIST_VALUE_SHARDED) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < dist_value_size(value); i++) bytes += value_bytes(dist_value_item(value, i));
+    return bytes;
+  }
+  dist_tensor tensor;
+  if (dist_value_tensor(value, &tensor) != DIST_OK) return 0;
+  int64_t bytes = dist_swig::dtype_bytes(tensor.dtype);
+  for (int32_t d = 0; d < tensor.ndim; d++) bytes *= tensor.shape[d];
+  return bytes;
 }
 
 /** Pointer `index` of an array of pointers. */

@@ -42,6 +42,9 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
         if (ahead == null) {
             before = position();
             ahead = call(DistModule::dist_iterator_next_optional);
+            if (ahead != null) {
+                ahead.moveTo(null); // it is the iterator's until next() gives it
+            }
         }
         return ahead != null;
     }
@@ -75,6 +78,7 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
         Value batch = ahead;
         ahead = null;
         before = null;
+        ValueScope.enter(batch);
         return batch;
     }
 
@@ -98,7 +102,8 @@ public final class BatchIterator extends NativeObject implements Iterator<Value>
     @Override
     public void close() {
         if (ahead != null) {
-            taken().close();
+            ahead.close();
+            ahead = null;
         }
         super.close();
     }

@@ -22,8 +22,8 @@ import org.libdist.internal.Text;
 public final class Dataset extends NativeObject implements Iterable<Value> {
     private final Target target; // the source's or function's; null: none
 
-    private Dataset(long handle, Target target) {
-        super(new Native("dataset", handle, DistModule::dist_dataset_destroy));
+    private Dataset(long handle, Target target, long sizeBytes) {
+        super(new Native("dataset", handle, DistModule::dist_dataset_destroy, sizeBytes));
         this.target = target;
     }
 
@@ -33,7 +33,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
             long[] out = new long[1];
             DistModule.dist_dataset_create_from_tensors(
                     uses.of(strategy), uses.tensors(tensors), tensors.size(), options.toNative(uses), out);
-            return new Dataset(out[0], null);
+            return new Dataset(out[0], null, tensors.stream().mapToLong(Tensor::sizeBytes).sum());
         }
     }
 
@@ -53,7 +53,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Calls.<RuntimeException>keep(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_callback(
                                 uses.of(strategy), token, options.toNative(uses), out));
-        return new Dataset(out[0], target);
+        return new Dataset(out[0], target, 0);
     }
 
     /** Elements of files, which a function reads; otherwise as {@link #fromSource}. */
@@ -71,7 +71,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Calls.<RuntimeException>keep(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_files(
                                 uses.of(strategy), files, files.length, token, options.toNative(uses), out));
-        return new Dataset(out[0], target);
+        return new Dataset(out[0], target, 0);
     }
 
     /**
@@ -99,7 +99,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         Calls.<X>run(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_function(
                                 uses.of(strategy), token, options.toNative(uses), out));
-        return new Dataset(out[0], source.get());
+        return new Dataset(out[0], source.get(), 0);
     }
 
     /** The handle, which is native code's from now on. */

@@ -15,14 +15,27 @@ class Native {
     private final String what;
     private final long handle;
     private final LongConsumer destroy;
+    private final long sizeBytes;
     private int users;
     private boolean closed;
 
     /** @param what it is, for messages: "strategy" */
     Native(String what, long handle, LongConsumer destroy) {
+        this(what, handle, destroy, 0);
+    }
+
+    /** @param sizeBytes of libdist's memory that it holds */
+    Native(String what, long handle, LongConsumer destroy, long sizeBytes) {
         this.what = what;
         this.handle = handle;
         this.destroy = destroy;
+        this.sizeBytes = sizeBytes;
+        Pressure.add(sizeBytes);
+    }
+
+    private void destroy() {
+        destroy.accept(handle);
+        Pressure.remove(sizeBytes);
     }
 
     /** The handle, until as many {@link #release} as acquire. */
@@ -41,7 +54,7 @@ class Native {
 
     final synchronized void endIfClosed() {
         if (closed && isIdle()) {
-            destroy.accept(handle);
+            destroy();
         }
     }
 
@@ -58,7 +71,7 @@ class Native {
     synchronized void close() {
         if (!closed) {
             if (isIdle()) {
-                destroy.accept(handle);
+                destroy();
             }
             closed = true;
         }
@@ -74,6 +87,7 @@ class Native {
         if (!closed) {
             closed = true;
             end.accept(handle);
+            Pressure.remove(sizeBytes);
         }
     }
 
@@ -81,6 +95,7 @@ class Native {
     final synchronized long handOver() {
         acquire();
         closed = true; // its user stays: it is never ended here
+        Pressure.remove(sizeBytes);
         return handle;
     }
 
@@ -92,7 +107,7 @@ class Native {
         if (users > 0) {
             throw new DistException(Status.FAILED_PRECONDITION, refusal);
         }
-        destroy.accept(handle);
+        destroy();
         closed = true;
     }
 }

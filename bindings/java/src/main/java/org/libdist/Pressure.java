@@ -2,28 +2,37 @@
 
 package org.libdist;
 
+import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * How much of libdist's memory waits for the garbage collector, which does not see it. Where it is much the
- * collector is asked to come, as the JDK does for its own direct buffers.
+ * How much of libdist's memory Java's objects hold, which the garbage collector does not see. Where it is
+ * much the collector is asked to come, as the JDK does for its own direct buffers: what was forgotten never
+ * comes to more than is in use, or than a quarter of the heap.
  */
 final class Pressure {
-    private static final long LIMIT_BYTES = Math.max(Runtime.getRuntime().maxMemory() / 4, 1 << 26);
-    private static final int TRIES = 6;
+    /** What may be held without asking. */
+    static final long FLOOR_BYTES = Math.max(Runtime.getRuntime().maxMemory() / 4, 1 << 26);
+
+    private static final int TRIES = 8; // 255 ms together
     private static final AtomicLong HELD_BYTES = new AtomicLong();
     private static final ReentrantLock ASKING = new ReentrantLock();
+    private static volatile long limitBytes = FLOOR_BYTES;
 
     private Pressure() {}
 
+    static long heldBytes() {
+        return HELD_BYTES.get();
+    }
+
+    /**
+     * Something holds so much from now on. May wait for the collector: not under locks that a cleaner takes.
+     */
     static void add(long bytes) {
-        if (HELD_BYTES.addAndGet(bytes) > LIMIT_BYTES && ASKING.tryLock()) {
-            try {
-                ask();
-            } finally {
-                ASKING.unlock();
-            }
+        if (HELD_BYTES.addAndGet(bytes) > limitBytes) {
+            relieve();
         }
     }
 
@@ -31,13 +40,43 @@ final class Pressure {
         HELD_BYTES.addAndGet(-bytes);
     }
 
-    private static void ask() {
-        System.gc();
-        try { // the cleaner's thread needs a moment
-            for (int i = 0; i < TRIES && HELD_BYTES.get() > LIMIT_BYTES; i++) {
-                Thread.sleep(1L << i);
+    /** Every thread that comes waits: none may allocate on while another asks. */
+    private static void relieve() {
+        ASKING.lock();
+        try {
+            if (HELD_BYTES.get() > limitBytes) {
+                collect();
+                // In use: asking again before there is twice as much would only cost time.
+                limitBytes = Math.max(FLOOR_BYTES, 2 * HELD_BYTES.get());
             }
-        } catch (InterruptedException e) {
+        } finally {
+            ASKING.unlock();
+        }
+    }
+
+    /**
+     * Returns when the cleaner has come to the end of what this collection has found, as far as can be seen.
+     */
+    private static void collect() {
+        AtomicBoolean swept = new AtomicBoolean();
+        Cleaner.Cleanable mark = Native.CLEANER.register(new Object(), () -> swept.set(true));
+        System.gc();
+        boolean interrupted = false;
+        long before = HELD_BYTES.get();
+        for (int i = 0; i < TRIES; i++) {
+            try {
+                Thread.sleep(1L << i);
+            } catch (InterruptedException e) {
+                interrupted = true; // a collection is short: the thread's own business waits for it
+            }
+            long now = HELD_BYTES.get();
+            if (swept.get() && now >= before) {
+                break;
+            }
+            before = now;
+        }
+        mark.clean();
+        if (interrupted) {
             Thread.currentThread().interrupt();
         }
     }

@@ -184,6 +184,10 @@ public final class Tensor {
         return size;
     }
 
+    long sizeBytes() {
+        return size * dtype.sizeBytes();
+    }
+
     /** The steps between elements; null: row-major without gaps. */
     public long[] strides() {
         return strides == null ? null : strides.clone();

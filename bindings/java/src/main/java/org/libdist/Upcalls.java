@@ -49,10 +49,51 @@ final class Upcalls extends Callbacks {
         long on(Target target) throws Exception;
     }
 
+    /**
+     * A thread that functions are called on. One of libdist's goes from run to run: an interrupt that a
+     * function leaves on it, or that comes after its end, must not reach the next.
+     */
+    private static final class Border {
+        private static final ThreadLocal<Border> HERE = ThreadLocal.withInitial(Border::new);
+
+        private final boolean isLibrarys = isLibrarys();
+        private int depth;
+
+        /** A thread of Java's has come from Java's code: its first call is none of libdist's. */
+        private static boolean isLibrarys() {
+            return StackWalker.getInstance()
+                    .walk(frames -> frames.reduce((newer, older) -> older))
+                    .map(oldest -> oldest.getClassName().startsWith("org.libdist.internal."))
+                    .orElse(false);
+        }
+
+        static Border enter() {
+            Border here = HERE.get();
+            if (here.depth++ == 0) {
+                here.clear();
+            }
+            return here;
+        }
+
+        static void leave(Border here) {
+            if (here != null && --here.depth == 0) {
+                here.clear();
+            }
+        }
+
+        private void clear() {
+            if (isLibrarys) {
+                Thread.interrupted();
+            }
+        }
+    }
+
     /** The result; or the negative of a status, after telling what was thrown. */
     private static long call(long token, Call call) {
         Target target = null;
+        Border border = null;
         try {
+            border = Border.enter();
             target = target(token);
             return call.on(target);
         } catch (Throwable t) {
@@ -60,6 +101,8 @@ final class Upcalls extends Callbacks {
                 target.keep(t);
             }
             return -Target.tell(t);
+        } finally {
+            Border.leave(border);
         }
     }
 
@@ -70,27 +113,24 @@ final class Upcalls extends Callbacks {
     private static void run(long token, Call call) {
         Target target = TARGETS.get(token);
         if (target != null) {
+            Border border = null;
             try {
+                border = Border.enter();
                 call.on(target);
             } catch (Throwable t) {
                 target.keep(t);
+            } finally {
+                Border.leave(border);
             }
         }
     }
 
     @Override
     public int replica(long token, long replica) {
-        Target target = null;
-        try {
-            target = target(token);
+        return (int) -call(token, target -> {
             target.replica(replica);
             return 0;
-        } catch (Throwable t) {
-            if (target != null) {
-                target.keep(t);
-            }
-            return Target.tell(t);
-        }
+        });
     }
 
     @Override

@@ -14,16 +14,20 @@ import org.libdist.internal.dist_partition;
 
 /**
  * A tensor, or a list or dictionary of values, or one value for each replica. Immutable; its memory goes when
- * it is closed and nothing else holds it, at the latest with the garbage collector. An item belongs to the
- * value that it was asked of, and is closed with it; {@link #retain} makes one that is not. Values may
- * outlive their strategy.
+ * it is closed and nothing else holds it: by {@link #close}, with its {@link ValueScope}, or at the latest
+ * with the garbage collector, which is asked to come where much is held. An item belongs to the value that it
+ * was asked of, and is closed with it; {@link #retain} makes one that is not. Values may outlive their
+ * strategy.
  */
 public final class Value extends NativeObject {
+    private static final long OVERHEAD_BYTES = 256; // of the smallest value
+
     private final long handle;
     private final Value parent; // whose item this is; null: a value of its own
+    private ValueScope scope; // that closes it; null: none
 
-    private Value(long handle) {
-        super(new Native("value", handle, DistModule::dist_value_release));
+    private Value(long handle, long sizeBytes) {
+        super(new Native("value", handle, DistModule::dist_value_release, sizeBytes));
         this.handle = handle;
         parent = null;
     }
@@ -36,12 +40,33 @@ public final class Value extends NativeObject {
 
     /** Takes a reference over; 0 is null. */
     static Value taken(long handle) {
-        return handle == 0 ? null : new Value(handle);
+        if (handle == 0) {
+            return null;
+        }
+        Value value = new Value(handle, OVERHEAD_BYTES + DistModule.value_bytes(handle));
+        ValueScope.enter(value);
+        return value;
     }
 
-    /** One more reference to what is borrowed; 0 is null. */
+    /** One more reference to what a function is lent, for the time of that function; 0 is null. */
     static Value borrowed(long handle) {
-        return handle == 0 ? null : new Value(DistModule.dist_value_retain(handle));
+        return handle == 0 ? null : new Value(DistModule.dist_value_retain(handle), 0);
+    }
+
+    /** {@code scope} closes it from now on, and none that had it before; null: none. */
+    void moveTo(ValueScope scope) {
+        if (this.scope != null) {
+            this.scope.forget(this);
+        }
+        this.scope = scope;
+    }
+
+    @Override
+    public void close() {
+        super.close();
+        if (parent == null) {
+            moveTo(null);
+        }
     }
 
     /** One more reference, for native code to take over; null is 0. */
@@ -204,7 +229,7 @@ public final class Value extends NativeObject {
 
     /** Another hold on the same value, with an end of its own. */
     public Value retain() {
-        return ask(Value::borrowed);
+        return ask(handle -> taken(DistModule.dist_value_retain(handle)));
     }
 
     /** What it is. */
@@ -243,7 +268,12 @@ public final class Value extends NativeObject {
     }
 
     private Value item(long item) {
-        return item == 0 ? null : new Value(item, parent == null ? this : parent);
+        return item == 0 ? null : new Value(item, whole());
+    }
+
+    /** The value that it is an item of, however deep; else itself. */
+    Value whole() {
+        return parent == null ? this : parent;
     }
 
     /**
@@ -298,7 +328,7 @@ public final class Value extends NativeObject {
     private static final class Memory {
         Memory(long handle, Tensor view) {
             long retained = DistModule.dist_value_retain(handle);
-            long bytes = view.size() * view.dtype().sizeBytes();
+            long bytes = view.sizeBytes();
             Native.CLEANER.register(this, () -> {
                 DistModule.dist_value_release(retained);
                 Pressure.remove(bytes);

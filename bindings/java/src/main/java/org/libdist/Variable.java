@@ -60,7 +60,12 @@ public final class Variable extends NativeObject {
     }
 
     private static Variable made(long handle) {
-        return register(handle, DistModule::dist_variable_destroy, DistModule::dist_variable_destroy);
+        long[] numbers = Tensor.room();
+        DistModule.dist_variable_component(handle, 0, numbers);
+        long sizeBytes =
+                Tensor.described(numbers, null).sizeBytes() * DistModule.dist_variable_num_copies(handle);
+        return register(
+                handle, DistModule::dist_variable_destroy, DistModule::dist_variable_destroy, sizeBytes);
     }
 
     /** One that a strategy has by its name: close() ends it, unless the strategy has ended it before. */
@@ -80,11 +85,11 @@ public final class Variable extends NativeObject {
     private static synchronized Variable known(long handle, LongConsumer close) {
         WeakReference<Variable> reference = LIVE.get(handle);
         Variable variable = reference == null ? null : reference.get();
-        return variable != null ? variable : register(handle, close, h -> {});
+        return variable != null ? variable : register(handle, close, h -> {}, 0);
     }
 
     /** @param close what close() does, {@code collect} what the cleaner does */
-    private static Variable register(long handle, LongConsumer close, LongConsumer collect) {
+    private static Variable register(long handle, LongConsumer close, LongConsumer collect, long sizeBytes) {
         long[] keeper = new long[1]; // a value of the variable: while it is held the handle is valid
         DistModule.dist_value_create_variable(handle, keeper);
         WeakReference<?>[] self = new WeakReference<?>[ 1 ];
@@ -92,7 +97,7 @@ public final class Variable extends NativeObject {
             LIVE.remove(h, self[0]);
             DistModule.dist_value_release(keeper[0]);
         };
-        Variable variable = new Variable(new Native("variable", handle, close.andThen(letGo)) {
+        Variable variable = new Variable(new Native("variable", handle, close.andThen(letGo), sizeBytes) {
             @Override
             void collect() {
                 endBy(collect.andThen(letGo));

@@ -25,6 +25,7 @@ final class FailureTest {
         tap.add("all replicas throw", FailureTest::allThrow);
         tap.add("64 replicas", FailureTest::manyReplicas);
         tap.add("an interrupt cancels a run", FailureTest::interrupt);
+        tap.add("an interrupt of one run does not reach the next", FailureTest::interruptsStay);
         tap.add("garbage collection under load", FailureTest::collectUnderLoad);
         tap.add("strategies, groups and plans that are only dropped", FailureTest::dropped);
     }
@@ -157,6 +158,48 @@ final class FailureTest {
                         thrown(DistException.class, () -> strategy.run(replica -> {})).status());
                 check(Thread.interrupted());
             }
+        }
+    }
+
+    private static void interruptsStay() {
+        for (boolean caller : new boolean[] {true, false}) {
+            try (Strategy strategy = BindingTest.strategy(3, caller)) {
+                Tap.Test[] interrupting = {
+                        () -> strategy.run(replica -> interruptSelf(replica.id() > 0)),
+                        () -> strategy.runValues(
+                                        (replica, args, kwargs) -> {
+                                            interruptSelf(replica.id() > 0);
+                                            return null;
+                                        },
+                                        null),
+                        () -> strategy.run(replica -> {
+                            if (replica.id() == 2) {
+                                replica.parallelFor(0, 1, 1, (begin, end) -> interruptSelf(true));
+                                check(Thread.currentThread().isInterrupted()); // within the function it stays
+                            }
+                        }),
+                };
+                for (Tap.Test run : interrupting) {
+                    try {
+                        run.run();
+                    } catch (Exception e) {
+                        throw new AssertionError(e);
+                    }
+                    BindingTest.usable(strategy);
+                    check(!Thread.interrupted());
+                }
+                thrown(IllegalStateException.class, () -> strategy.run(replica -> {
+                    interruptSelf(replica.id() == 1);
+                    throw new IllegalStateException();
+                }));
+                BindingTest.usable(strategy);
+            }
+        }
+    }
+
+    private static void interruptSelf(boolean really) {
+        if (really) {
+            Thread.currentThread().interrupt();
         }
     }
 

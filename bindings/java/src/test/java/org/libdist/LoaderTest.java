@@ -65,15 +65,7 @@ public final class LoaderTest {
     }
 
     private static String run(List<String> options, String... args) throws IOException, InterruptedException {
-        List<String> command =
-                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
-        command.addAll(options);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), LoaderTest.class.getName()));
-        command.addAll(List.of(args));
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        check(process.waitFor() == 0, output);
-        return output;
+        return Jvm.run(options, LoaderTest.class, args);
     }
 
     private static void says(String output, String... words) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Programs in JVMs of their own, for what a JVM can do once, or with options of its own. */
+final class Jvm {
+    private Jvm() {}
+
+    /** Runs a main class of the test's with options; gives what it printed. */
+    static String run(List<String> options, Class<?> program, String... args)
+            throws IOException, InterruptedException {
+        List<String> all = new ArrayList<>(options);
+        all.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
+        all.addAll(List.of(args));
+        return java(all);
+    }
+
+    /** `java` with all of its arguments; it has to end well. */
+    static String java(List<String> args) throws IOException, InterruptedException {
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        command.addAll(args);
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        check(process.waitFor() == 0, output);
+        return output;
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
+import static org.libdist.Tap.thrown;
+import static org.libdist.Tensors.copyOf;
+
+import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a program forgets to close is bounded, and views keep what they look into. */
+public final class MemoryTest {
+    private static final int ELEMENTS = 1 << 20;
+    private static final long LARGE_BYTES = 4L * ELEMENTS;
+    private static final int FORGOTTEN = 250; // 1 GiB of each kind
+    private static final long MOST_RESIDENT_KIB = 900 << 10;
+
+    private MemoryTest() {}
+
+    static void addTo(Tap tap) {
+        tap.add("what is forgotten is bounded", () -> equal("bounded\n", child("forgotten")));
+        tap.add("what is in use costs no collections", () -> equal("few collections\n", child("used")));
+        tap.add("a scope closes many values at once", MemoryTest::scope);
+        tap.add("a scope's misuse is refused", MemoryTest::scopeMisuse);
+        tap.add("views keep what they look into", MemoryTest::views);
+    }
+
+    private static String child(String what) throws IOException, InterruptedException {
+        return Jvm.run(List.of("-Xmx128m"), MemoryTest.class, what);
+    }
+
+    /** The other JVM's program. */
+    public static void main(String[] args) throws Exception {
+        if (args[0].equals("forgotten")) {
+            forgotten();
+            System.out.println("bounded");
+        } else {
+            used();
+            System.out.println("few collections");
+        }
+    }
+
+    private static void forgotten() throws Exception {
+        Tensor large = Tensor.zeros(DType.F32, ELEMENTS);
+        try (Strategy strategy = new Strategy(2)) {
+            Value perReplica = Value.createPerReplica(strategy,
+                    List.of(Value.createTensor(strategy, large), Value.createTensor(strategy, large)));
+            bounded(() -> Value.createTensor(strategy, large));
+            bounded(() -> Value.createTensor(strategy, large).tensor().floats());
+            bounded(() -> strategy.reduce(ReduceOp.SUM, perReplica).retain());
+            bounded(() -> strategy.run(replica -> Value.createTensor(strategy, large)));
+            bounded(() -> Variable.create(strategy, "w", large));
+            bounded(() -> Dataset.fromTensors(
+                                    strategy, List.of(large), DatasetOptions.DEFAULT.globalBatchSize(2)));
+        }
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("VmHWM:")) {
+                check(Long.parseLong(line.replaceAll("\\D", "")) < MOST_RESIDENT_KIB, line);
+            }
+        }
+    }
+
+    private static void bounded(Tap.Test make) throws Exception {
+        for (int i = 0; i < FORGOTTEN; i++) {
+            make.run();
+            check(Pressure.heldBytes() <= 2 * Pressure.FLOOR_BYTES + 8 * LARGE_BYTES, i,
+                    Pressure.heldBytes());
+        }
+    }
+
+    private static long collections() {
+        return ManagementFactory.getGarbageCollectorMXBeans()
+                .stream()
+                .mapToLong(GarbageCollectorMXBean::getCollectionCount)
+                .sum();
+    }
+
+    private static void used() {
+        Tensor large = Tensor.zeros(DType.F32, ELEMENTS);
+        Tensor small = copyOf(new float[] {1});
+        try (Strategy strategy = new Strategy(1)) {
+            List<Value> held = new ArrayList<>();
+            while (Pressure.heldBytes() < 3 * Pressure.FLOOR_BYTES) {
+                held.add(Value.createTensor(strategy, large));
+            }
+            long before = collections();
+            for (int i = 0; i < 1000; i++) {
+                Value.createTensor(strategy, small).close();
+            }
+            check(collections() - before < 10, collections() - before);
+            held.forEach(Value::close);
+        }
+    }
+
+    private static void scope() {
+        try (Strategy strategy = new Strategy(2)) {
+            int before = Upcalls.size(); // each object has a token, until its value is closed
+            Value kept;
+            Value outer;
+            try (ValueScope all = new ValueScope()) {
+                outer = Value.wrapObject(strategy, "outer");
+                try (ValueScope scope = new ValueScope()) {
+                    List<Value> objects = new ArrayList<>();
+                    for (int i = 0; i < 100; i++) {
+                        objects.add(Value.wrapObject(strategy, i));
+                    }
+                    Value.wrapObject(strategy, "closed by hand").close();
+                    Value list = Value.createList(strategy, objects);
+                    equal(101, scope.size());
+                    equal(before + 101, Upcalls.size());
+                    kept = all.keep(scope.keep(list.item(7).retain()));
+                    outer = scope.keep(outer);
+                    strategy.run(replica -> equal(1, onAnotherThread(strategy, replica.id())));
+                    equal(101, scope.size());
+                }
+                equal(before + 2, Upcalls.size());
+                equal(1, all.size());
+                equal("outer", outer.object());
+            }
+            equal(before + 1, Upcalls.size());
+            equal(7, kept.object());
+            kept.close();
+            equal(before, Upcalls.size());
+        }
+    }
+
+    /** The innermost scope is the thread's own. */
+    private static int onAnotherThread(Strategy strategy, int id) {
+        try (ValueScope scope = new ValueScope()) {
+            Value.createText(strategy, "of replica " + id);
+            return scope.size();
+        }
+    }
+
+    private static void scopeMisuse() throws InterruptedException {
+        ValueScope first = new ValueScope();
+        ValueScope second = new ValueScope();
+        equal(Status.FAILED_PRECONDITION, thrown(DistException.class, first::close).status());
+        Thread stranger = new Thread(
+                () -> equal(Status.FAILED_PRECONDITION, thrown(DistException.class, second::close).status()));
+        stranger.start();
+        stranger.join();
+        second.close();
+        second.close();
+        first.close();
+    }
+
+    private static void views() throws Exception {
+        List<FloatBuffer> views = new ArrayList<>();
+        try (Strategy strategy = new Strategy(2)) {
+            for (int i = 0; i < 8; i++) {
+                Tensor tensor = copyOf(new float[] {i, i + 1});
+                views.add(Value.createTensor(strategy, tensor).tensor().floats());
+                try (Value nest = Value.createTuple(strategy, Value.createTensor(strategy, tensor))) {
+                    views.add(nest.item(0).tensor().floats().slice());
+                }
+                try (Variable variable = Variable.create(strategy, "w", tensor)) {
+                    views.add(variable.component(1).floats().duplicate());
+                }
+                Dataset once = Dataset.fromTensors(
+                        strategy, List.of(tensor), DatasetOptions.DEFAULT.globalBatchSize(2));
+                try (BatchIterator pass = once.iterator(); Value batch = pass.next()) {
+                    views.add(strategy.localResults(batch).item(0).tensor().floats());
+                }
+                once.close();
+            }
+        }
+        for (int round = 0; round < 5; round++) {
+            System.gc();
+            Thread.sleep(10); // for the cleaner: whatever it takes must not be what is looked at
+        }
+        for (int i = 0; i < views.size(); i++) {
+            equal((float) (i / 4), views.get(i).get(0));
+        }
+    }
+}
