@@ -34,19 +34,33 @@ public abstract class CrossReplica extends NativeObject {
 
     /** Reduces a per-replica value to where it is wanted; null: on every replica. */
     public Value reduceTo(ReduceOp op, Value value, Destination destination) {
+        return reduceTo(op, value, destination, CommunicationOptions.DEFAULT);
+    }
+
+    /**
+     * As {@link #reduceTo(ReduceOp, Value, Destination)}, with TensorFlow's options: checked, and of no
+     * consequence.
+     */
+    public Value reduceTo(ReduceOp op, Value value, Destination destination, CommunicationOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_reduce_to(
-                    uses.of(this), op.code, uses.of(value), Destination.toNative(uses, destination), null, out);
+            DistModule.dist_reduce_to(uses.of(this), op.code, uses.of(value),
+                    Destination.toNative(uses, destination), options.toNative(uses), out);
             return Value.taken(out[0]);
         }
     }
 
     /** {@link #reduceTo} of many values in one pass: each to its destination; null: all to every replica. */
     public List<Value> batchReduceTo(ReduceOp op, List<Value> values, List<Destination> destinations) {
+        return batchReduceTo(op, values, destinations, CommunicationOptions.DEFAULT);
+    }
+
+    /** As {@link #batchReduceTo(ReduceOp, List, List)}, with options as {@link #reduceTo} has them. */
+    public List<Value> batchReduceTo(
+            ReduceOp op, List<Value> values, List<Destination> destinations, CommunicationOptions options) {
         return batch(values, destinations,
-                (uses, in, to, n,
-                        out) -> DistModule.dist_batch_reduce_to(uses.of(this), op.code, in, to, n, null, out));
+                (uses, in, to, n, out) -> DistModule.dist_batch_reduce_to(
+                                uses.of(this), op.code, in, to, n, options.toNative(uses), out));
     }
 
     @FunctionalInterface
@@ -112,19 +126,19 @@ public abstract class CrossReplica extends NativeObject {
      * Calls {@code fn} on every copy of a variable, with that replica's components of {@code args}, some at
      * the same time.
      *
-     * @param args a list or tuple; null: none
+     * @param args a list or tuple; any other value is the only argument; null: none
      * @throws X what the function threw
      */
     public <X extends Exception> void update(Variable variable, UpdateFunction<X> fn, Value args) throws X {
         Calls.<X>run(UpdateTarget.of(variable, fn),
                 (uses, token) -> DistModule.dist_update(
-                                uses.of(this), uses.of(variable), token, uses.ofNullable(args)));
+                                uses.of(this), uses.of(variable), token, Value.arguments(uses, this, args)));
     }
 
     /**
      * {@link #update} with named arguments and results: one call after another, on this thread.
      *
-     * @param args a list or tuple; null: none
+     * @param args a list or tuple; any other value is the only argument; null: none
      * @param kwargs a dictionary; null: none
      * @param ungrouped whether each leaf of the result is a tuple of what the calls gave
      * @return the results merged; null: no call gave one
@@ -134,7 +148,7 @@ public abstract class CrossReplica extends NativeObject {
             Value kwargs, boolean ungrouped) throws X {
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn),
                 (uses, token, out) -> DistModule.dist_update_values(uses.of(this), uses.of(variable), token,
-                                uses.ofNullable(args), uses.ofNullable(kwargs),
+                                Value.arguments(uses, this, args), uses.ofNullable(kwargs),
                                 UpdateTarget.options(uses, ungrouped), out));
     }
 
@@ -146,9 +160,9 @@ public abstract class CrossReplica extends NativeObject {
     public <X extends Exception> Value updateNonSlot(
             UpdateValuesFunction<X> fn, Value args, Value kwargs, boolean ungrouped) throws X {
         return Calls.<X>valueOf(UpdateTarget.of(null, fn),
-                (uses, token, out) ->
-                        DistModule.dist_update_non_slot(uses.of(this), token, uses.ofNullable(args),
-                                uses.ofNullable(kwargs), UpdateTarget.options(uses, ungrouped), out));
+                (uses, token, out) -> DistModule.dist_update_non_slot(uses.of(this), token,
+                                Value.arguments(uses, this, args), uses.ofNullable(kwargs),
+                                UpdateTarget.options(uses, ungrouped), out));
     }
 
     /**

@@ -47,8 +47,8 @@ public abstract class DeviceContext extends ReplicaContext {
             uses.defer(options::delete);
             options.setUneven(uneven ? 1 : 0);
             long[] out = new long[1];
-            DistModule.split_to_logical_devices(replica, uses.of(value), partitionDimensions,
-                    partitionDimensions.length, options, out);
+            DistModule.split_to_logical_devices(
+                    replica, uses.of(value), partitionDimensions, partitionDimensions.length, options, out);
             return Value.taken(out[0]);
         }
     }
@@ -82,7 +82,7 @@ public abstract class DeviceContext extends ReplicaContext {
      * <p>If a device throws, the others' pending and later collectives throw a DistException with ABORTED,
      * and this throws what the device that failed first threw: the same object.
      *
-     * @param args a list or tuple; null: none
+     * @param args a list or tuple; any other value is the only argument; null: none
      * @param kwargs a dictionary; null: none
      * @return the results joined; null: no device gave one
      * @throws X what the function threw
@@ -92,9 +92,10 @@ public abstract class DeviceContext extends ReplicaContext {
         Objects.requireNonNull(fn, "fn");
         long replica = active("dist_run_on_devices");
         long[] out = new long[1];
-        new DevicesCall(strategy(), fn::call).<X>runWithin(
-                (uses, token) -> DistModule.dist_run_on_devices(replica, token, uses.ofNullable(args),
-                                uses.ofNullable(kwargs), options.toNative(uses), out));
+        new DevicesCall(strategy(), fn::call)
+                .<X>runWithin((uses, token) -> DistModule.dist_run_on_devices(replica, token,
+                                              Value.arguments(uses, strategy(), args),
+                                              uses.ofNullable(kwargs), options.toNative(uses), out));
         return Value.taken(out[0]);
     }
 

@@ -53,7 +53,10 @@ public final class DistException extends RuntimeException {
      * @param cause may be null
      */
     public DistException(Status status, String message, Throwable cause) {
-        super(message, cause);
+        super(message);
+        if (cause != null) {
+            initCause(cause);
+        }
         this.status = status;
         worker = 0;
         replica = -1;

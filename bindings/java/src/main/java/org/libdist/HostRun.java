@@ -16,7 +16,6 @@ final class HostRun extends RunCall {
             DistModule.dist_replica_enter(uses.of(strategy), replicaId, out);
             Replica replica = new Replica(strategy, out[0], this);
             replica.begin();
-            begun();
             return replica;
         }
     }
@@ -33,9 +32,9 @@ final class HostRun extends RunCall {
     /** A whole part: enters, calls the body, leaves. */
     <X extends Exception> void run(int replicaId, ReplicaBody<X> body) throws X {
         if (Thread.currentThread().isInterrupted()) {
-            throw Interrupts.cancelled();
+            throw interruption();
         }
-        watch();
+        Interrupts watch = Interrupts.watch(this);
         try {
             Replica replica = enter(replicaId);
             Throwable failure = null;
@@ -48,10 +47,10 @@ final class HostRun extends RunCall {
             try {
                 replica.leave(failure);
             } catch (DistException report) {
-                throw Target.<X>rethrow(cause(report));
+                throw Target.<X>rethrow(explained(cause(report)));
             }
         } finally {
-            unwatch();
+            watch.end();
         }
     }
 }

@@ -12,46 +12,41 @@ import java.nio.channels.spi.AbstractInterruptibleChannel;
  * for interrupts too.
  */
 final class Interrupts extends AbstractInterruptibleChannel {
-    private final Strategy strategy;
-    private volatile boolean fired;
-    private volatile boolean begun;
+    private static final ThreadLocal<Interrupts> HERE = new ThreadLocal<>();
 
-    Interrupts(Strategy strategy) {
-        this.strategy = strategy;
+    private final RunCall run;
+    private final Thread thread = Thread.currentThread();
+    private Interrupts outer; // a run that waits for this one, on the same thread
+
+    private Interrupts(RunCall run) {
+        this.run = run;
     }
 
-    void enter() {
-        begin();
+    /** From now on, until {@link #end}, interrupts of this thread cancel the run. */
+    static Interrupts watch(RunCall run) {
+        Interrupts here = new Interrupts(run);
+        here.outer = HERE.get();
+        HERE.set(here);
+        here.begin();
+        return here;
     }
 
-    void leave() {
+    void end() {
         try {
             end(true);
         } catch (IOException e) {
             // the interrupt: the thread still has it
         }
-    }
-
-    /**
-     * A replica of this very run is running: from now on an interrupt cancels it, not somebody else's before
-     * it.
-     */
-    void begun() {
-        begun = true;
-        if (fired) {
-            throw cancelled();
+        if (outer == null) {
+            HERE.remove();
+        } else {
+            HERE.set(outer);
+            outer.begin();
         }
-    }
-
-    static DistException cancelled() {
-        return new DistException(Status.CANCELLED, "the thread that runs was interrupted");
     }
 
     @Override
     protected void implCloseChannel() {
-        fired = true;
-        if (begun) {
-            strategy.cancelIfOpen();
-        }
+        run.interrupted(thread);
     }
 }

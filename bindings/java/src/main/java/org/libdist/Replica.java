@@ -85,6 +85,12 @@ public final class Replica extends DeviceContext {
         return byDefault;
     }
 
+    /** Whether this thread is in a function of a replica of that strategy. */
+    static boolean isInside(Strategy strategy) {
+        Replica current = CURRENT.get();
+        return current != null && current.strategy == strategy;
+    }
+
     boolean isHere() {
         return Thread.currentThread() == thread && !ended;
     }
@@ -96,8 +102,8 @@ public final class Replica extends DeviceContext {
             throw new DistException(
                     Status.FAILED_PRECONDITION, function + "(): replica " + id + whyNot(here));
         }
-        if (here.isInterrupted()) {
-            strategy.cancelIfOpen();
+        if (here.isInterrupted() && run != null) {
+            run.interrupted(here);
         }
         return handle;
     }

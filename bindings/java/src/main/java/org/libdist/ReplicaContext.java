@@ -54,8 +54,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long[] result = new long[1];
         long replica = active("dist_all_reduce_value");
         call(options,
-                (uses, raw) ->
-                        DistModule.dist_all_reduce_value(replica, op.code, uses.of(value), raw, result));
+                (uses, raw)
+                        -> DistModule.dist_all_reduce_value(replica, op.code, uses.of(value), raw, result));
         return Value.taken(result[0]);
     }
 
@@ -95,7 +95,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
      * All replicas meet, and {@code fn} runs once for all of them: on replica 0's thread, in cross-replica
      * context, with the arguments merged. Every replica gets its component of the result.
      *
-     * @param args a list or tuple; null: none
+     * @param args a list or tuple; any other value is the only argument; null: none
      * @throws X what the function threw, on replica 0
      * @throws DistException its text, on all other replicas
      */
@@ -114,8 +114,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
         };
         return Calls.<X>valueOf(target,
                 (uses, token, out) -> call(options,
-                                (more, raw) -> DistModule.dist_merge_call(
-                                                replica, token, uses.ofNullable(args), raw, out)));
+                                (more, raw) -> DistModule.dist_merge_call(replica, token,
+                                                Value.arguments(uses, strategy(), args), raw, out)));
     }
 
     /**
@@ -216,8 +216,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long replica = active("dist_replica_update");
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn), (uses, token, out) -> {
             dist_update_options options = UpdateTarget.options(uses, ungrouped);
-            DistModule.dist_replica_update(replica, uses.of(variable), token, uses.ofNullable(args),
-                    uses.ofNullable(kwargs), options, out);
+            DistModule.dist_replica_update(replica, uses.of(variable), token,
+                    Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs), options, out);
         });
     }
 }

@@ -5,17 +5,19 @@ package org.libdist;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One run: what its replicas leave behind is held until it is over. */
+/**
+ * One run: what its replicas leave behind is held until it is over, and an interrupt of its threads ends it.
+ */
 abstract class RunCall extends Target {
     final Strategy strategy;
-    private final Interrupts interrupts;
+    private final Thread caller = Thread.currentThread();
     private final List<Work> left = new ArrayList<>(0);
     private final List<Object> kept = new ArrayList<>(0);
     private boolean over;
+    private Thread interrupted; // the first of its threads that was; null: none
 
     RunCall(Strategy strategy) {
         this.strategy = strategy;
-        interrupts = new Interrupts(strategy);
     }
 
     @FunctionalInterface
@@ -25,13 +27,19 @@ abstract class RunCall extends Target {
 
     /** Calls a function of the user's as a replica. */
     final <T> T asReplica(long handle, Body<T> body) throws Exception {
-        begun();
-        Replica replica = new Replica(strategy, handle, this);
-        Replica outer = replica.begin();
+        Interrupts watch = Thread.currentThread() == caller ? null : Interrupts.watch(this);
         try {
-            return body.call(replica);
+            Replica replica = new Replica(strategy, handle, this);
+            Replica outer = replica.begin();
+            try {
+                return body.call(replica);
+            } finally {
+                replica.end(outer);
+            }
         } finally {
-            replica.end(outer);
+            if (watch != null) {
+                watch.end();
+            }
         }
     }
 
@@ -52,17 +60,31 @@ abstract class RunCall extends Target {
         }
     }
 
-    final void begun() {
-        interrupts.begun();
+    /** One of its threads was interrupted: that ends this run, and none other. */
+    final void interrupted(Thread thread) {
+        synchronized (left) {
+            if (interrupted != null || over) {
+                return;
+            }
+            interrupted = thread;
+        }
+        cancel();
     }
 
-    /** From now on an interrupt of this thread cancels the run. */
-    final void watch() {
-        interrupts.enter();
+    /** Ends this run. */
+    void cancel() {
+        strategy.cancelIfOpen();
     }
 
-    final void unwatch() {
-        interrupts.leave();
+    /** What run() throws where an interrupt ended the run. */
+    final DistException interruption() {
+        Thread thread;
+        synchronized (left) {
+            thread = interrupted == null ? caller : interrupted;
+        }
+        String what = thread == caller ? "the thread that runs was interrupted"
+                                       : "a replica's thread was interrupted: " + thread.getName();
+        return new DistException(Status.CANCELLED, what, new InterruptedException(what));
     }
 
     /** The run is over. */
@@ -79,16 +101,32 @@ abstract class RunCall extends Target {
 
     /** The run itself. */
     final <X extends Exception> void run(Calls.Call call) throws X {
-        if (Thread.currentThread().isInterrupted()) {
-            throw Interrupts.cancelled();
+        if (caller.isInterrupted()) {
+            throw interruption();
         }
-        watch();
+        Interrupts watch = Interrupts.watch(this);
         try {
             Calls.<X>run(this, call);
+        } catch (DistException e) {
+            explained(e);
+            throw e;
         } finally {
-            unwatch();
+            watch.end();
             settle();
             strategy.life().collectRest();
         }
+    }
+
+    /** A report that an interrupt is behind says so. */
+    final Throwable explained(Throwable t) {
+        boolean byInterrupt;
+        synchronized (left) {
+            byInterrupt = interrupted != null;
+        }
+        if (byInterrupt && isTold(t) && ((DistException) t).status() == Status.CANCELLED
+                && t.getCause() == null) {
+            t.initCause(interruption().getCause());
+        }
+        return t;
     }
 }

@@ -35,6 +35,10 @@ public final class RunOptions {
         return new RunOptions(timeoutNanos, dynamicBatchSize, enabled ? 1 : 0);
     }
 
+    long timeoutNanos() {
+        return timeoutNanos;
+    }
+
     dist_run_options toNative(Uses uses) {
         dist_run_options options = new dist_run_options();
         uses.defer(options::delete);

@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.Executor;
 import java.util.function.LongConsumer;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.Stragglers;
@@ -38,13 +39,14 @@ public final class Strategy extends CrossReplica {
 
     private final StrategyLife life;
     private final Thread boundTo; // of a thread's default strategy, which ends with it; null: free
-    private final Object used; // cross-device operations
+    private final StrategyOptions options; // keeps cross-device operations; null: libdist's own
+    private final Turns turns = new Turns(); // of runs on an executor
 
-    private Strategy(StrategyLife life, Thread boundTo, Object used) {
+    private Strategy(StrategyLife life, Thread boundTo, StrategyOptions options) {
         super(life);
         this.life = life;
         this.boundTo = boundTo;
-        this.used = used;
+        this.options = options;
     }
 
     /** A strategy with that many replicas; 0: as many as this process may use CPUs. */
@@ -74,6 +76,15 @@ public final class Strategy extends CrossReplica {
         }
     }
 
+    /** Where replicas run; null: on threads of libdist's, or that come in by themselves. */
+    Executor executor() {
+        return options == null ? null : options.executor();
+    }
+
+    Turns turns() {
+        return turns;
+    }
+
     private static void destroy(long handle, long[] tokens) {
         WeakReference<Strategy> known = LIVE.remove(handle); // before another may have the same address
         try {
@@ -89,7 +100,9 @@ public final class Strategy extends CrossReplica {
 
     private static void unregister(long[] tokens) {
         for (long token : tokens) {
-            Upcalls.unregister(token);
+            if (token != 0) { // where there is none the native libraries may not be there either
+                Upcalls.unregister(token);
+            }
         }
     }
 
@@ -135,7 +148,21 @@ public final class Strategy extends CrossReplica {
      * @throws DistException FAILED_PRECONDITION inside a replica, or when the strategy is closed
      */
     public <X extends Exception> void run(ReplicaBody<X> body) throws X {
+        run(body, RunOptions.DEFAULT);
+    }
+
+    /**
+     * As {@link #run(ReplicaBody)}, with options.
+     *
+     * @throws X what the body threw
+     */
+    public <X extends Exception> void run(ReplicaBody<X> body, RunOptions options) throws X {
         Objects.requireNonNull(body, "body");
+        Objects.requireNonNull(options, "options");
+        if (executor() != null) {
+            new ExecutorRun(this, options).<X>run(body);
+            return;
+        }
         RunCall run = new RunCall(this) {
             @Override
             void replica(long handle) throws Exception {
@@ -145,14 +172,14 @@ public final class Strategy extends CrossReplica {
                 });
             }
         };
-        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token, null));
+        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token, options.toNative(uses)));
     }
 
     /**
      * {@link #run} with arguments and results. Wherever the arguments have a per-replica or mirrored value,
      * at any depth, each replica finds its own component; results of the same structure merge leaf by leaf.
      *
-     * @param args a list or tuple; null: none
+     * @param args a list or tuple; any other value, a batch for instance, is the only argument; null: none
      * @param kwargs a dictionary; null: none
      * @return the results merged; null: no replica gave one
      * @throws X what the function threw
@@ -160,6 +187,10 @@ public final class Strategy extends CrossReplica {
     public <X extends Exception> Value runValues(
             ValuesFunction<X> fn, Value args, Value kwargs, RunOptions options) throws X {
         Objects.requireNonNull(fn, "fn");
+        Objects.requireNonNull(options, "options");
+        if (executor() != null) {
+            return new ExecutorRun(this, options).<X>runValues(fn, args, kwargs);
+        }
         RunCall run = new RunCall(this) {
             @Override
             long values(long handle, long positional, long named) throws Exception {
@@ -173,8 +204,8 @@ public final class Strategy extends CrossReplica {
         long[] out = new long[1];
         run.<X>run((uses, token) -> {
             dist_run_options raw = options.toNative(uses);
-            DistModule.dist_run_values(
-                    uses.of(this), token, uses.ofNullable(args), uses.ofNullable(kwargs), raw, out);
+            DistModule.dist_run_values(uses.of(this), token, Value.arguments(uses, this, args),
+                    uses.ofNullable(kwargs), raw, out);
         });
         return Value.taken(out[0]);
     }

@@ -5,6 +5,7 @@ package org.libdist;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import org.libdist.internal.DistModuleConstants;
 import org.libdist.internal.dist_strategy_options;
 
@@ -27,6 +28,7 @@ public final class StrategyOptions {
     private DeviceAssignment deviceAssignment;
     private List<MeshAxis> axes = List.of();
     private boolean useSpmdPartitioning;
+    private Executor executor;
 
     private StrategyOptions() {}
 
@@ -46,6 +48,7 @@ public final class StrategyOptions {
         copy.deviceAssignment = deviceAssignment;
         copy.axes = axes;
         copy.useSpmdPartitioning = useSpmdPartitioning;
+        copy.executor = executor;
         return copy;
     }
 
@@ -67,7 +70,22 @@ public final class StrategyOptions {
     public StrategyOptions threads(ReplicaThreads threads) {
         StrategyOptions copy = copy();
         copy.threads = Objects.requireNonNull(threads, "threads");
+        copy.executor = null;
         return copy;
+    }
+
+    /**
+     * They run on an executor's threads: {@link Strategy#run} gives it a task for each replica. Replicas wait
+     * for each other, so it needs as many threads that are free as there are replicas.
+     */
+    public StrategyOptions executor(Executor executor) {
+        StrategyOptions copy = threads(ReplicaThreads.HOST);
+        copy.executor = Objects.requireNonNull(executor, "executor");
+        return copy;
+    }
+
+    Executor executor() {
+        return executor;
     }
 
     /** Whether each library thread has one core of its own. */

@@ -177,7 +177,7 @@ abstract class Target {
         return tellsOf ? 3 : 1;
     }
 
-    private static boolean isTold(Throwable t) {
+    static boolean isTold(Throwable t) {
         return t instanceof DistException && ((DistException) t).told();
     }
 

@@ -133,6 +133,22 @@ public final class Value extends NativeObject {
         }
     }
 
+    /** What a function gets as its positional arguments: any value but a list or tuple is the only one. */
+    static long arguments(Uses uses, CrossReplica strategy, Value args) {
+        if (args == null) {
+            return 0;
+        }
+        long handle = uses.of(args);
+        int kind = DistModule.dist_value_kind(handle);
+        if (kind == ValueKind.LIST.code || kind == ValueKind.TUPLE.code) {
+            return handle;
+        }
+        long[] tuple = new long[1];
+        DistModule.dist_value_create_tuple(uses.of(strategy), new long[] {handle}, 1, tuple);
+        uses.defer(() -> DistModule.dist_value_release(tuple[0]));
+        return tuple[0];
+    }
+
     @FunctionalInterface
     private interface Create {
         void call(long strategy, long[] items, long n, long[] out);

@@ -129,7 +129,8 @@ final class BadInputTest {
                     thrown(DistException.class, () -> strategy.reduce(ReduceOp.SUM, text)).status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class,
-                            () -> strategy.runValues((replica, args, kwargs) -> null, text))
+                            () -> strategy.runValues(
+                                            (replica, args, kwargs) -> null, null, text, RunOptions.DEFAULT))
                             .status());
             Variable variable = Variable.create(strategy, "w", copyOf(new float[] {1, 2}));
             Value other = Value.createTensor(strategy, copyOf(new int[] {1, 2}));
@@ -142,13 +143,13 @@ final class BadInputTest {
             }).status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class,
-                            () -> strategy.run(replica ->
-                                            replica.allReduce(ReduceOp.SUM, Tensor.zeros(DType.BOOL, 2))))
+                            () -> strategy.run(replica
+                                            -> replica.allReduce(ReduceOp.SUM, Tensor.zeros(DType.BOOL, 2))))
                             .status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class,
-                            () -> strategy.run(replica ->
-                                            replica.allReduce(ReduceOp.USER, Tensor.zeros(DType.F32, 2))))
+                            () -> strategy.run(replica
+                                            -> replica.allReduce(ReduceOp.USER, Tensor.zeros(DType.F32, 2))))
                             .status());
             equal(Status.INVALID_ARGUMENT,
                     thrown(DistException.class, () -> Group.create(strategy, 1, 0)).status());

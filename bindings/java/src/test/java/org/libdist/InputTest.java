@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Datasets, metrics, losses, checkpoints, scopes, names, and what can be seen inside. */
 final class InputTest {
@@ -32,7 +33,37 @@ final class InputTest {
         tap.add("scopes and the current strategy", InputTest::scopes);
         tap.add("looking inside", InputTest::inside);
         tap.add("names and options", InputTest::names);
+        tap.add("a dataset of one tensor, by the shortest loop", InputTest::oneTensor);
         tap.add("threads of the program's own", InputTest::hostThreads);
+    }
+
+    /** As Dataset's own documentation writes it. */
+    private static void oneTensor() {
+        try (Strategy strategy = new Strategy(2); Dataset dataset = Dataset.fromTensors(strategy,
+                                                          List.of(copyOf(new float[] {0, 1, 2, 3, 4, 5, 6})),
+                                                          DatasetOptions.DEFAULT.globalBatchSize(4))) {
+            AtomicInteger rows = new AtomicInteger();
+            for (Value batch : dataset) {
+                try (batch) {
+                    strategy.runValues((replica, args, kwargs) -> {
+                        rows.addAndGet((int) args.item(0).tensor().size());
+                        return null;
+                    }, batch);
+                }
+            }
+            equal(7, rows.get());
+            Value one = Value.createTensor(strategy, scalar(1f));
+            strategy.run(replica -> replica.mergeCall((s, args) -> {
+                equal(1, args.size());
+                return null;
+            }, one, CollectiveOptions.NONE));
+            Variable variable = Variable.create(strategy, "w", scalar(1f));
+            strategy.update(variable, (copy, args) -> equal(one, args.item(0)), one);
+            equal(null, strategy.updateValues(variable, (place, args, kwargs) -> {
+                equal(one, args.item(0));
+                return null;
+            }, one, null, false));
+        }
     }
 
     private static void ofTensors() {
@@ -60,8 +91,8 @@ final class InputTest {
             }
             equal("PerReplica: 0: \"f32[?]\", 1: \"f32[?]\"", dataset.elementSpec().describe());
             Value count = dataset.reduce(Value.createTensor(strategy, scalar(0L)),
-                    (state, batch) ->
-                            Value.createTensor(strategy, scalar(state.tensor().longs().get(0) + 1)));
+                    (state, batch)
+                            -> Value.createTensor(strategy, scalar(state.tensor().longs().get(0) + 1)));
             equal("i64 2", count.describe());
             thrown(IOException.class,
                     () -> dataset.reduce(null, (state, batch) -> { throw new IOException(); }));

@@ -4,16 +4,18 @@ package org.libdist.transcript;
 
 import java.util.Set;
 
-/** Calls that Java's types do not let a program make. Each of them only fails in C, or names nothing. */
+/**
+ * Calls that Java does not let a program make, or takes well. Each of them only fails in C, or names
+ * nothing.
+ */
 final class LeftOut {
     private static final Set<String> ONE_DESTINATION = Set.of("reduce_to", "broadcast_to",
             "destination_device", "cross_device_reduce", "cross_device_broadcast");
-    private static final Set<String> REPLICAS_OWN =
-            Set.of("replica_id", "replica_num_replicas", "replica_strategy", "replica_leave", "replica_read",
-                    "replica_assign", "replica_assign_value", "replica_scatter", "replica_update",
-                    "replica_variable", "split_to_logical_devices",
-                    "assign_to_logical_device", "replicate_to_logical_devices", "all_reduce",
-                    "all_reduce_value", "all_gather_value", "merge_call");
+    private static final Set<String> REPLICAS_OWN = Set.of("replica_id", "replica_num_replicas",
+            "replica_strategy", "replica_leave", "replica_read", "replica_assign", "replica_assign_value",
+            "replica_scatter", "replica_update", "replica_variable", "split_to_logical_devices",
+            "assign_to_logical_device", "replicate_to_logical_devices", "all_reduce", "all_reduce_value",
+            "all_gather_value", "merge_call");
 
     private LeftOut() {}
 
@@ -25,6 +27,9 @@ final class LeftOut {
         }
         if (line.name.equals("run_values") && !line.has("fn")) {
             return "runValues() without a function is a NullPointerException";
+        }
+        if (line.answered.getOrDefault("error", "").startsWith("t:args%20is%20")) {
+            return "a value that is no list or tuple is the only argument";
         }
         if (line.name.equals("update_values") && !line.has("variable")) {
             return "updateValues() without a variable is a NullPointerException";
