@@ -3,6 +3,7 @@
 package org.libdist;
 
 import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
 
 import java.io.File;
 import java.io.IOException;
@@ -15,8 +16,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
+import javax.tools.ToolProvider;
 
 /** How the native libraries are found, and what is said where they are not: in JVMs of their own. */
 public final class LoaderTest {
@@ -28,16 +32,23 @@ public final class LoaderTest {
         tap.add("from the jar", () -> says(run(List.of()), "version 100"));
         tap.add("by -Ddist.native, without a folder for temporary files", LoaderTest::override);
         tap.add("an error lists what was tried", LoaderTest::listsWhatWasTried);
-        tap.add("a machine without libtbb", LoaderTest::withoutTbb);
+        tap.add("a machine without a library that is needed", LoaderTest::withoutLibraries);
+        tap.add("whatever is used first and next says it", LoaderTest::everyUseSays);
+        tap.add("as a module of a modular program", LoaderTest::asModule);
         tap.add("two class loaders",
                 () -> says(run(List.of(), "twice"), "version 100",
                                 "libdist is loaded already, by another class loader"));
     }
 
     /**
-     * The program of the other JVM: says which version it found, or why none; "twice": by two class loaders.
+     * The program of the other JVM: says which version it found, or why none; "twice": by two class loaders;
+     * "uses WAY": by another way first.
      */
     public static void main(String[] args) throws Exception {
+        if (args.length == 2) {
+            uses(args[1]);
+            return;
+        }
         if (args.length == 0) {
             try {
                 System.out.println("version " + Dist.version());
@@ -134,13 +145,80 @@ public final class LoaderTest {
         }
     }
 
-    private static void withoutTbb() throws IOException, InterruptedException {
-        Path folder = unpacked(Map.of("libtbb.so.12", "libtbb.so.xx"));
+    private static void withoutLibraries() throws IOException, InterruptedException {
+        Map<String, String> names = Map.of("libtbb.so.12", "libtbb.so.xx", "libhwy.so.1", "libhwy.so.x");
+        for (Map.Entry<String, String> name : names.entrySet()) {
+            Path folder = unpacked(Map.of(name.getKey(), name.getValue()));
+            try {
+                String output = run(List.of("-Ddist.native=" + folder));
+                if (output.contains("version")) {
+                    check(name.getKey().startsWith("libhwy"), output); // libdist may have been built without
+                    continue;
+                }
+                says(output, "this machine has no " + name.getValue(),
+                        "Debian, Ubuntu: apt install libtbb12 libhwloc15 libhwy1");
+            } finally {
+                remove(folder);
+            }
+        }
+    }
+
+    private static void everyUseSays() throws IOException, InterruptedException {
+        for (String first : List.of("strategy", "logging", "tensor", "name", "topology")) {
+            String output = run(List.of("-Ddist.native=/nonexistent"), "uses", first);
+            String[] both = output.split("-- then\n");
+            equal(2, both.length);
+            check(both[0].startsWith("java.lang.UnsatisfiedLinkError: -Ddist.native names a folder"), output);
+            check(both[1].contains("UnsatisfiedLinkError: -Ddist.native names a folder"), output);
+        }
+    }
+
+    /** Uses the package for the first time in one of several ways, and then in another. */
+    private static void uses(String first) {
+        Map<String, Tap.Test> ways = Map.of("strategy", () -> new Strategy(2), "logging",
+                () -> new Strategy(StrategyOptions.DEFAULT.log((level, line) -> {})), "tensor",
+                () -> Tensors.scalar(1f), "name", () -> ReduceOp.fromName("SUM"), "topology",
+                Topology::fromHost, "then", Dist::version);
+        for (String way : List.of(first, "then")) {
+            try {
+                ways.get(way).run();
+            } catch (Throwable t) {
+                System.out.println(t);
+                if (t.getCause() != null) {
+                    System.out.println(t.getCause());
+                }
+            }
+            System.out.print(way.equals(first) ? "-- then\n" : "");
+        }
+    }
+
+    private static void asModule() throws IOException, InterruptedException {
+        Path folder = Files.createTempDirectory("libdist-test");
+        Path program = Files.createDirectories(folder.resolve("app")).resolve("Main.java");
+        Path module = folder.resolve("module-info.java");
         try {
-            says(run(List.of("-Ddist.native=" + folder)), "this machine has no libtbb.so.xx (oneTBB",
-                    "Debian, Ubuntu: libtbb12");
+            Files.writeString(module, "module app { requires org.libdist; }\n");
+            Files.writeString(program, String.join("\n", "package app;", "import org.libdist.*;",
+                    "public class Main {", "    public static void main(String[] args) {",
+                    "        try (Strategy strategy = new Strategy(2)) {",
+                    "            strategy.run(replica -> {",
+                    "                Tensor one = Tensors.scalar(1f);",
+                    "                replica.allReduce(ReduceOp.SUM, one);",
+                    "                if (replica.id() == 0) {",
+                    "                    System.out.println(\"sum \" + one.item()",
+                    "                            + \" in \" + Main.class.getModule().getName()",
+                    "                            + \" by \" + Strategy.class.getModule().getName());",
+                    "                }", "            });", "        }", "    }", "}", ""));
+            String jar = System.getProperty("java.class.path").split(File.pathSeparator)[0];
+            int compiled = ToolProvider.getSystemJavaCompiler().run(null, null, null, "-p", jar, "-d",
+                    folder.toString(), module.toString(), program.toString());
+            check(compiled == 0);
+            equal("sum 2.0 in app by org.libdist\n",
+                    Jvm.java(List.of("-p", jar + File.pathSeparator + folder, "-m", "app/app.Main")));
         } finally {
-            remove(folder);
+            try (Stream<Path> files = Files.walk(folder)) {
+                files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Properties;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -26,7 +27,12 @@ final class NativeLoader {
     private static final String BINDING = "libdist_java.so";
     /** In the order in which they need each other; those of others may be beside ours, and need not. */
     private static final List<String> LIBRARIES =
-            List.of("libtbb.so.12", "libhwloc.so.15", "libdist.so.0", BINDING);
+            List.of("libtbb.so.12", "libhwloc.so.15", "libhwy.so.1", "libdist.so.0", BINDING);
+    /** What of others libdist needs, by the beginnings of their files' names. */
+    private static final Map<String, String> NEEDED = Map.of(
+            "libtbb.so", "oneTBB", "libhwloc.so", "hwloc", "libhwy.so", "Highway", "libstdc++.so", "GCC's");
+    private static final String PACKAGES = "Debian, Ubuntu: apt install libtbb12 libhwloc15 libhwy1;"
+            + " others: tbb, hwloc, highway";
     private static final Pattern MISSING =
             Pattern.compile("(lib[^\\s:/]+\\.so[.\\w]*): cannot open shared object file");
 
@@ -193,14 +199,14 @@ final class NativeLoader {
             return words;
         }
         String library = missing.group(1);
-        String advice = ": put it beside libdist's, or where the system looks (LD_LIBRARY_PATH)";
-        if (library.startsWith("libtbb.so")) {
-            advice =
-                    " (oneTBB, which libdist needs): install it (Debian, Ubuntu: libtbb12; others: tbb)";
-        } else if (library.startsWith("libhwloc.so")) {
-            advice =
-                    " (hwloc, which libdist needs): install it (Debian, Ubuntu: libhwloc15; others: hwloc)";
-        }
+        String advice = NEEDED.entrySet()
+                                .stream()
+                                .filter(needed -> library.startsWith(needed.getKey()))
+                                .map(needed -> " (" + needed.getValue()
+                                                + ", which libdist needs): install it (" + PACKAGES + ")")
+                                .findFirst()
+                                .orElse(": put it beside libdist's, or where the system looks"
+                                        + " (LD_LIBRARY_PATH)");
         return "this machine has no " + library + advice + " [" + words + "]";
     }
 }
