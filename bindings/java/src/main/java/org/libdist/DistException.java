@@ -4,7 +4,11 @@ package org.libdist;
 
 import java.nio.charset.StandardCharsets;
 
-/** A failure that libdist reports, in words and as fields. */
+/**
+ * A failure that libdist reports, in words and as fields. {@link #getMessage} has the hint too. Where another
+ * replica's function threw {@link #getCause} is what it threw; where an interrupt ended the run, an
+ * InterruptedException.
+ */
 public final class DistException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
@@ -19,6 +23,7 @@ public final class DistException extends RuntimeException {
     private final String expected;
     private final String received;
     private final String hint;
+    private final String coreMessage;
     private final boolean told;
 
     /** Made by native code, of the record of dist_swig_error() in dist.i. */
@@ -27,7 +32,8 @@ public final class DistException extends RuntimeException {
     }
 
     private DistException(String[] field) {
-        super(field[6]);
+        super(withHint(Words.of(field[6]), Words.of(field[10])));
+        coreMessage = field[6];
         status = Status.of(Integer.parseInt(field[0]));
         worker = Integer.parseInt(field[1]);
         replica = Integer.parseInt(field[2]);
@@ -37,9 +43,19 @@ public final class DistException extends RuntimeException {
         tag = field[7];
         expected = field[8];
         received = field[9];
-        hint = field[10];
+        hint = Words.of(field[10]);
         logicalDevice = Integer.parseInt(field[11]);
         told = true;
+        if (status == Status.ABORTED) {
+            Throwable first = Replica.reasonHere(coreMessage);
+            if (first != null) {
+                initCause(first);
+            }
+        }
+    }
+
+    private static String withHint(String message, String hint) {
+        return hint.isEmpty() ? message : message + ". Hint: " + hint;
     }
 
     DistException(Status status, String message) {
@@ -53,6 +69,15 @@ public final class DistException extends RuntimeException {
      * @param cause may be null
      */
     public DistException(Status status, String message, Throwable cause) {
+        this(status, message, message, cause);
+    }
+
+    /** As libdist's core would have refused it. */
+    static DistException inWordsOfC(Status status, String message) {
+        return new DistException(status, Words.of(message), message, null);
+    }
+
+    private DistException(Status status, String message, String coreMessage, Throwable cause) {
         super(message);
         if (cause != null) {
             initCause(cause);
@@ -68,7 +93,16 @@ public final class DistException extends RuntimeException {
         expected = "";
         received = "";
         hint = "";
+        this.coreMessage = coreMessage;
         told = false;
+    }
+
+    /**
+     * The message in the words of libdist's C header, and without the hint: the same in every language, for
+     * reports to the project. Of one that a program made itself its message.
+     */
+    public String coreMessage() {
+        return coreMessage;
     }
 
     /** Whether libdist's core said it, not this package. */

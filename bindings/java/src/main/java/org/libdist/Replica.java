@@ -91,6 +91,12 @@ public final class Replica extends DeviceContext {
         return current != null && current.strategy == strategy;
     }
 
+    /** What a peer of this thread's replica threw, that a report speaks of; null: nothing that is known. */
+    static Throwable reasonHere(String report) {
+        Replica current = CURRENT.get();
+        return current == null || current.run == null ? null : current.run.reason(report);
+    }
+
     boolean isHere() {
         return Thread.currentThread() == thread && !ended;
     }
@@ -99,7 +105,7 @@ public final class Replica extends DeviceContext {
     long active(String function) {
         Thread here = Thread.currentThread();
         if (here != thread || ended || covered) {
-            throw new DistException(
+            throw DistException.inWordsOfC(
                     Status.FAILED_PRECONDITION, function + "(): replica " + id + whyNot(here));
         }
         if (here.isInterrupted() && run != null) {

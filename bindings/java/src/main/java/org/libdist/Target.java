@@ -127,7 +127,7 @@ abstract class Target {
         if (t instanceof DistException) {
             DistException e = (DistException) t;
             int code = e.status().code();
-            return e.told() ? DistModule.fail_as_told(code, Texts.bytes(e.getMessage()))
+            return e.told() ? DistModule.fail_as_told(code, Texts.bytes(e.coreMessage()))
                             : DistModule.fail(code, text(t));
         }
         return DistModule.fail(Status.UNKNOWN.code(), text(t));
@@ -136,7 +136,7 @@ abstract class Target {
     private static byte[] text(Throwable t) {
         String text;
         try {
-            text = t instanceof DistException ? t.getMessage() : t.toString();
+            text = t instanceof DistException ? ((DistException) t).coreMessage() : t.toString();
         } catch (Throwable bad) { // its own toString() throws
             text = t.getClass().getName();
         }
@@ -165,12 +165,24 @@ abstract class Target {
         }
     }
 
+    /** What a function threw by itself that a report to its peers speaks of; null: nothing. */
+    final Throwable reason(String report) {
+        synchronized (thrown) {
+            for (Throwable t : thrown) {
+                if (!isTold(t) && report.contains(Texts.of(text(t)))) {
+                    return t;
+                }
+            }
+        }
+        return null;
+    }
+
     /**
      * How well it explains the report; 0: not at all, for libdist has only told it of the report or of
      * others.
      */
     private static int rank(Throwable t, DistException report) {
-        boolean tellsOf = report.getMessage().contains(Texts.of(text(t)));
+        boolean tellsOf = report.coreMessage().contains(Texts.of(text(t)));
         if (isTold(t)) {
             return tellsOf && ((DistException) t).status() == report.status() ? 2 : 0;
         }

@@ -49,6 +49,7 @@ public final class BindingTest {
         MeshTest.addTo(tap);
         InputTest.addTo(tap);
         BadInputTest.addTo(tap);
+        WordsTest.addTo(tap);
         FailureTest.addTo(tap);
         ExecutorTest.addTo(tap);
         MemoryTest.addTo(tap);

@@ -10,15 +10,29 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Many calls with flat memory; -Ddist.soak=N says how many of each kind. */
-final class SoakTest {
+/**
+ * Many calls with flat memory; -Ddist.soak=N says how many of each kind. In a JVM of its own, whose heap is
+ * there from the start: what grows then is native.
+ */
+public final class SoakTest {
     private static final int CALLS = Integer.getInteger("dist.soak", 100_000);
-    private static final long GROWTH_KIB = 64 << 10;
+    private static final long GROWTH_KIB = 32 << 10;
 
     private SoakTest() {}
 
     static void addTo(Tap tap) {
-        tap.add("many collectives, runs and values with flat memory", SoakTest::flat);
+        tap.add("many collectives, runs and values with flat memory", SoakTest::flatInAJvm);
+    }
+
+    private static void flatInAJvm() throws IOException, InterruptedException {
+        System.out.print(Jvm.run(
+                List.of("-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-Xcheck:jni", "-Ddist.soak=" + CALLS),
+                SoakTest.class));
+    }
+
+    /** The program of that JVM. */
+    public static void main(String[] args) throws IOException {
+        flat();
     }
 
     private static void flat() throws IOException {

@@ -6,14 +6,18 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.regex.Pattern;
 
 /** The smallest test runner that meson test understands: names, checks, and TAP lines. */
-final class Tap {
+public final class Tap {
     interface Test {
         void run() throws Exception;
     }
 
     private record Named(String name, Test test) {}
+
+    private static final Pattern C_WORD = Pattern.compile(
+            "\\bdist_|\\bDIST_|\\bNULL\\b|[a-z]->[a-z]|_ns\\b|\\b(reduce|initial)_fn\\b|\\bnum_[a-z]");
 
     private final List<Named> tests = new ArrayList<>();
 
@@ -59,11 +63,17 @@ final class Tap {
         }
     }
 
+    /** Whether a message says what only a reader of C's header knows. */
+    public static boolean hasWordsOfC(String message) {
+        return message != null && C_WORD.matcher(message.replaceAll("\"[^\"]*\"", "")).find();
+    }
+
     static <T extends Throwable> T thrown(Class<T> type, Test test) {
         try {
             test.run();
         } catch (Throwable t) {
             if (type.isInstance(t)) {
+                check(!hasWordsOfC(t.getMessage()), t);
                 return type.cast(t);
             }
             throw new AssertionError("expected " + type.getName(), t);

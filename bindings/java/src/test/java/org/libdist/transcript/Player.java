@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 import org.libdist.DistException;
 import org.libdist.Status;
+import org.libdist.Tap;
 import org.libdist.Value;
 
 /**
@@ -21,6 +22,8 @@ import org.libdist.Value;
  * written.
  */
 final class Player {
+    private final Set<String> own =
+            new HashSet<>(); // what this player's functions fail with, in C's words maybe
     private final Line.Case played;
     private final Map<String, Integer> leftOut;
     private final Map<String, Object> objects = new HashMap<>();
@@ -102,11 +105,15 @@ final class Player {
             function.perform(this, call, came);
             came.put("status", "0");
         } catch (Throwable t) {
-            thrown = t.getCause() instanceof DistException ? t.getCause() : t;
+            thrown =
+                    t.getCause() instanceof DistException && !(t instanceof DistException) ? t.getCause() : t;
             came.clear();
             if (thrown instanceof DistException) {
                 came.put("status", Integer.toString(((DistException) thrown).status().code()));
-                came.put("error", Literals.ofText(thrown.getMessage()));
+                came.put("error", Literals.ofText(((DistException) thrown).coreMessage()));
+                if (Tap.hasWordsOfC(thrown.getMessage()) && !own.contains(thrown.getMessage())) {
+                    fault(call, "in C's words: " + thrown.getMessage());
+                }
             } else {
                 came.put("error", thrown.toString());
                 thrown.printStackTrace();
@@ -127,10 +134,11 @@ final class Player {
     }
 
     /** The failure that a line says, as an exception. */
-    private static DistException failure(Line line) {
+    private synchronized DistException failure(Line line) {
         String error = line.answered.get("error");
-        return new DistException(Status.values()[Integer.parseInt(line.answered.get("status"))],
-                error.equals("?") ? "a replica failed" : Literals.text(error), null);
+        String text = error.equals("?") ? "a replica failed" : Literals.text(error);
+        own.add(text);
+        return new DistException(Status.values()[Integer.parseInt(line.answered.get("status"))], text, null);
     }
 
     private void compare(Line line, Map<String, String> expected, Map<String, String> came) {

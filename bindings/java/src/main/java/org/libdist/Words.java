@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Says in Java's words what libdist says in C's: functions, constants, fields, NULL. Names and texts of the
+ * program's own stay as they are: what is quoted, and tags.
+ */
+final class Words {
+    private static final Pattern C_WORD = Pattern.compile("\"[^\"]*\"|\\(tag [^)]*\\)"
+            + "|\\bdist_(?<name>[a-z0-9_]+)"
+            + "|\\bDIST_(?<constant>[A-Z0-9_]*)(?:\\.\\.\\.)?"
+            + "|\\bNULL\\b"
+            + "|(?<=[a-z])(?<arrow>->)(?=[a-z])"
+            + "|\\b(?<field>[a-z]+(?:_[a-z0-9]+)+)\\b");
+
+    /** Functions that are not `Class.method` by their own names. */
+    private static final Map<String, String> FUNCTIONS = Map.ofEntries(Map.entry("run", "Strategy.run"),
+            Map.entry("run_values", "Strategy.runValues"), Map.entry("strategy_create", "new Strategy"),
+            Map.entry("replica_enter", "Strategy.enter"), Map.entry("set_strategy", "Strategy.setCurrent"),
+            Map.entry("get_strategy", "Strategy.current"), Map.entry("has_strategy", "Strategy.hasCurrent"),
+            Map.entry("in_cross_replica_context", "Strategy.inCrossReplicaContext"),
+            Map.entry("get_replica", "Replica.current"), Map.entry("explain", "Strategy.explain"),
+            Map.entry("write_trace", "Strategy.writeTrace"),
+            Map.entry("write_metrics", "Strategy.writeMetrics"),
+            Map.entry("stragglers", "Strategy.stragglers"), Map.entry("scope_enter", "Strategy.scope"),
+            Map.entry("scope_exit", "Scope.close"), Map.entry("colocate_enter", "Strategy.colocate"),
+            Map.entry("colocate_exit", "Scope.close"), Map.entry("reduce", "Strategy.reduce"),
+            Map.entry("reduce_to", "Strategy.reduceTo"),
+            Map.entry("batch_reduce_to", "Strategy.batchReduceTo"),
+            Map.entry("broadcast_to", "Strategy.broadcastTo"), Map.entry("gather", "Strategy.gather"),
+            Map.entry("destination_device", "Strategy.destinationDevice"),
+            Map.entry("local_results", "Strategy.localResults"), Map.entry("update", "Strategy.update"),
+            Map.entry("update_values", "Strategy.updateValues"),
+            Map.entry("update_non_slot", "Strategy.updateNonSlot"),
+            Map.entry("all_reduce_value", "Replica.allReduce"),
+            Map.entry("all_gather_value", "Replica.allGather"),
+            Map.entry("replica_assign_value", "Replica.assign"),
+            Map.entry("dataset_create_from_tensors", "Dataset.fromTensors"),
+            Map.entry("dataset_create_from_callback", "Dataset.fromSource"),
+            Map.entry("dataset_create_from_files", "Dataset.fromFiles"),
+            Map.entry("dataset_create_from_function", "Dataset.fromFunction"),
+            Map.entry("iterator_create", "Dataset.iterator"),
+            Map.entry("iterator_create_at", "Dataset.iterator"),
+            Map.entry("values_from_function", "Value.fromFunction"),
+            Map.entry("value_release", "Value.close"), Map.entry("work_wait", "Work.join"),
+            Map.entry("work_test", "Work.isDone"), Map.entry("work_wait_any", "Work.any"),
+            Map.entry("work_start", "Plan.start"), Map.entry("work_ready", "Plan.ready"),
+            Map.entry("work_destroy", "Plan.close"), Map.entry("variable_class", "Variable.variableClass"),
+            Map.entry("checkpoint_metadata_key", "Checkpoint.metadata"),
+            Map.entry("checkpoint_num_metadata", "Checkpoint.metadata"),
+            Map.entry("cross_device_name", "CrossDeviceKind.tfName"),
+            Map.entry("reshard_bytes", "Partition.reshardBytes"), Map.entry("fail", "DistException"),
+            Map.entry("average_loss", "Losses.averageLoss"),
+            Map.entry("scale_regularization_loss", "Losses.scaleRegularizationLoss"),
+            Map.entry("version", "Dist.version"), Map.entry("has_feature", "Dist.hasFeature"),
+            Map.entry("status_name", "Dist.statusName"),
+            Map.entry("canonical_device", "Dist.canonicalDevice"),
+            Map.entry("batch_sizes_for_worker", "Dist.batchSizesForWorker"),
+            Map.entry("shard_policy_name", "ShardPolicy.tfName"),
+            Map.entry("shard_policy_from_name", "ShardPolicy.fromName"));
+
+    /** Whose methods functions with these beginnings are, and whose options structs. The longest counts. */
+    private static final Map<String, String> CLASSES = Map.ofEntries(Map.entry("strategy", "Strategy"),
+            Map.entry("replica", "Replica"), Map.entry("group", "Group"), Map.entry("work", "Work"),
+            Map.entry("value", "Value"), Map.entry("variable", "Variable"), Map.entry("dataset", "Dataset"),
+            Map.entry("iterator", "BatchIterator"), Map.entry("metric", "Metric"),
+            Map.entry("checkpoint", "Checkpoint"), Map.entry("topology", "Topology"),
+            Map.entry("device_assignment", "DeviceAssignment"), Map.entry("cross_device", "CrossDevice"),
+            Map.entry("partition", "Partition"), Map.entry("cancel", "Cancel"),
+            Map.entry("reduce_op", "ReduceOp"), Map.entry("aggregation", "Aggregation"),
+            Map.entry("synchronization", "Synchronization"), Map.entry("communication", "Communication"),
+            Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
+            Map.entry("input_context", "InputContext"));
+
+    /** Enums by the beginnings of their constants. */
+    private static final Map<String, String> ENUMS = Map.ofEntries(Map.entry("THREADS", "ReplicaThreads"),
+            Map.entry("STRATEGY", "StrategyKind"), Map.entry("REDUCE", "ReduceOp"),
+            Map.entry("NUMERICS", "Numerics"), Map.entry("COMMUNICATION", "Communication"),
+            Map.entry("CROSS_DEVICE", "CrossDeviceKind"), Map.entry("VALUE", "ValueKind"),
+            Map.entry("METRIC", "MetricKind"), Map.entry("SHARD", "ShardPolicy"),
+            Map.entry("INPUT", "InputMode"), Map.entry("SCAN", "ScanKind"), Map.entry("EDGE", "Edge"),
+            Map.entry("PARTITION", "PartitionKind"), Map.entry("AGGREGATION", "Aggregation"),
+            Map.entry("SYNCHRONIZATION", "Synchronization"), Map.entry("SCATTER", "Scatter"),
+            Map.entry("ASSIGN", "Assign"), Map.entry("COLLECTIVE", "Collective"),
+            Map.entry("DEVICE_ORDER", "DeviceOrder"), Map.entry("LOG", "LogLevel"));
+
+    private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
+            "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
+            "APPLY_SGD", "ApplyOptions.sgd()", "APPLY_CALLBACK", "ApplyOptions.function()");
+
+    /** Fields and parameters of another name than C's in Java's manner; the others that there are. */
+    private static final Map<String, String> FIELDS = Map.ofEntries(Map.entry("timeout_ns", "timeout"),
+            Map.entry("num_replicas", "replicas"), Map.entry("num_devices", "devices"),
+            Map.entry("num_axes", "axes"), Map.entry("reduce_fn", "reducer"),
+            Map.entry("initial_fn", "initial"), Map.entry("metadata_keys", "metadata"),
+            Map.entry("num_batch_sizes", "the number of sizes"),
+            Map.entry("reduce_element_bytes", "elementBytes"),
+            Map.entry("accumulate_element_bytes", "elementBytes"));
+    private static final Pattern OTHER_FIELDS = Pattern.compile("core_assignment|computation_(shape|stride)"
+            + "|device_(assignment|coordinates)|drop_remainder|fetch_to_device|global_batch_size|mesh_shape"
+            + "|num_(devices_per_task|logical_devices|packs|replicas_in_sync|tasks|workers|states|results)"
+            + "|parameter_device|per_example_loss|place_dataset_on_device|replica_ids?|replication_mode"
+            + "|sample_weight|shard_(hint|policy)|use_spmd_partitioning|worker_(index|batches)|batch_sizes"
+            + "|bytes_per_pack|out_work|learning_rate|clip_norm|static_shapes|logical_device"
+            + "|enable_dynamic_batch_size|bucketizing_dynamic_shape|stack_size_bytes|async_bytes|merge_call");
+
+    private static final Pattern NEXT_WORD = Pattern.compile("_([a-z0-9])");
+
+    private Words() {}
+
+    /** A message of libdist's. */
+    static String of(String message) {
+        return C_WORD.matcher(message).replaceAll(word -> Matcher.quoteReplacement(translated(word)));
+    }
+
+    private static String translated(MatchResult word) {
+        Matcher parts = (Matcher) word;
+        if (parts.group("name") != null) {
+            return function(parts.group("name"));
+        }
+        if (parts.group("constant") != null) {
+            boolean whole = word.group().endsWith("...");
+            String name = parts.group("constant");
+            return constant(whole ? name.replaceAll("_$", "") : name, whole);
+        }
+        if (parts.group("arrow") != null) {
+            return ".";
+        }
+        if (parts.group("field") != null) {
+            return field(parts.group("field"));
+        }
+        return word.group().equals("NULL") ? "null" : word.group();
+    }
+
+    /** The method, or constructor, or class, that C has as dist_{@code name}. */
+    static String function(String name) {
+        String exact = FUNCTIONS.get(name);
+        if (exact != null) {
+            return exact;
+        }
+        if (name.endsWith("_options") || !name.contains("_")) {
+            String struct = camel("_" + name);
+            return name.endsWith("_options") || CLASSES.containsKey(name) || name.equals("halo")
+                    ? struct
+                    : "Replica." + name;
+        }
+        for (int end = name.lastIndexOf('_'); end > 0; end = name.lastIndexOf('_', end - 1)) {
+            String owner = CLASSES.get(name.substring(0, end));
+            if (owner != null) {
+                return owner + "." + method(owner, name.substring(end + 1));
+            }
+        }
+        return "Replica." + camel(name);
+    }
+
+    private static String method(String owner, String name) {
+        if (name.equals("name") && (ENUMS.containsValue(owner) || owner.equals("InputMode"))) {
+            return "tfName";
+        }
+        return name.equals("destroy") ? "close" : camel(name);
+    }
+
+    /** The enum's constant, or, of `DIST_REDUCE_...`, the enum. */
+    static String constant(String name, boolean whole) {
+        String exact = CONSTANTS.get(name);
+        if (exact != null && !whole) {
+            return exact;
+        }
+        if (whole) {
+            return ENUMS.getOrDefault(name, "DType");
+        }
+        for (int end = name.lastIndexOf('_'); end > 0; end = name.lastIndexOf('_', end - 1)) {
+            String type = ENUMS.get(name.substring(0, end));
+            if (type != null) {
+                return type + "." + name.substring(end + 1);
+            }
+        }
+        if (Stream.of(DType.values()).anyMatch(each -> each.name().equals(name))) {
+            return "DType." + name;
+        }
+        boolean isStatus = Stream.of(Status.values()).anyMatch(each -> each.name().equals(name));
+        return (isStatus ? "Status." : "DIST_") + name;
+    }
+
+    private static String field(String name) {
+        String exact = FIELDS.get(name);
+        if (exact != null) {
+            return exact;
+        }
+        return OTHER_FIELDS.matcher(name).matches() ? camel(name) : name;
+    }
+
+    private static String camel(String name) {
+        return NEXT_WORD.matcher(name).replaceAll(m -> m.group(1).toUpperCase(Locale.ROOT));
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package org.libdist;
+
+import static org.libdist.Tap.check;
+import static org.libdist.Tap.equal;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.libdist.internal.DistModule;
+import org.libdist.internal.DistModuleConstants;
+
+/** What libdist says of C's functions, constants and fields is said in Java's words. */
+final class WordsTest {
+    private WordsTest() {}
+
+    static void addTo(Tap tap) {
+        tap.add("every function of C's has its method in messages", WordsTest::functions);
+        tap.add("every constant of C's has its enum in messages", WordsTest::constants);
+        tap.add("messages in Java's words", WordsTest::messages);
+    }
+
+    private static boolean exists(String word) throws ReflectiveOperationException {
+        String[] parts = word.split("\\.");
+        if (word.startsWith("new ")) {
+            return Class.forName("org.libdist." + word.substring(4)).getConstructors().length > 0;
+        }
+        Class<?> owner = Class.forName("org.libdist." + parts[0]);
+        return parts.length == 1
+                || Arrays.stream(owner.getMethods()).anyMatch(method -> method.getName().equals(parts[1]));
+    }
+
+    private static void functions() {
+        Set<String> wrong = new TreeSet<>();
+        for (Method method : DistModule.class.getMethods()) {
+            String name = method.getName();
+            if (!name.startsWith("dist_")) {
+                continue;
+            }
+            String word = Words.function(name.substring("dist_".length()));
+            try {
+                if (!exists(word)) {
+                    wrong.add(name + ": " + word);
+                }
+            } catch (ReflectiveOperationException e) {
+                wrong.add(name + ": " + word);
+            }
+        }
+        check(wrong.isEmpty(), wrong);
+    }
+
+    private static void constants() {
+        List<String> wrong = new ArrayList<>();
+        for (Field field : DistModuleConstants.class.getFields()) {
+            if (field.getName().matches("(?!DIST_).*|DIST_(MAX|VERSION)_.*")) { // numbers, no choices
+                continue;
+            }
+            String word = Words.of(field.getName());
+            String[] parts = word.split("\\.");
+            try {
+                Class<?> type = Class.forName("org.libdist." + parts[0]);
+                if (type.isEnum()) {
+                    type.getField(parts[1]);
+                } else {
+                    check(exists(word.replaceAll("[(].*", "")), word);
+                }
+            } catch (ReflectiveOperationException | AssertionError e) {
+                wrong.add(field.getName() + ": " + word);
+            }
+        }
+        check(wrong.isEmpty(), wrong);
+    }
+
+    private static void messages() {
+        String[][] pairs = {
+                {"dist_barrier(): replica 2 is not running", "Replica.barrier(): replica 2 is not running"},
+        };
+        for (String[] pair : pairs) {
+            equal(pair[1], Words.of(pair[0]));
+        }
+    }
+}
