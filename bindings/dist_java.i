@@ -187,7 +187,11 @@ static void dist_swig_throw(JNIEnv *env, dist_status status) {
 %dist_handle(dist_topology)
 %dist_handle(dist_device_assignment)
 %dist_handle(dist_destination)
+%dist_handle(dist_cancel)
 %apply dist_value * { void * }; /* dist_value_object(): a token */
+
+/* Memory is libdist's own. */
+%typemap(in, numinputs=0) const dist_allocator *allocator "$1 = nullptr;"
 
 %define %dist_token(PATTERN, CODE...)
 %dist_type(PATTERN, jlong, long)

@@ -35,12 +35,14 @@ public final class ApplyOptions {
 
     /** With momentum: state = momentum * state - learningRate * gradient; parameter = parameter + state. */
     public static ApplyOptions sgd(double learningRate, double momentum, List<Tensor> state) {
-        return new ApplyOptions(learningRate, momentum, 0, List.of(List.copyOf(state)), null);
+        return new ApplyOptions(learningRate, momentum, 0,
+                List.of(List.copyOf(Objects.requireNonNull(state, "state"))), null);
     }
 
     /** A function of yours, with lists of states, each of tensors like the parameters. */
     public static ApplyOptions function(ApplyFunction function, List<List<Tensor>> states) {
-        return new ApplyOptions(0, 0, 0, List.copyOf(states), Objects.requireNonNull(function, "function"));
+        return new ApplyOptions(0, 0, 0, List.copyOf(Objects.requireNonNull(states, "states")),
+                Objects.requireNonNull(function, "function"));
     }
 
     /** Gradients are scaled down to this global norm where it is larger; 0: no clip. */

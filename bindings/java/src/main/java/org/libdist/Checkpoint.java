@@ -21,8 +21,9 @@ public final class Checkpoint extends NativeObject {
             Strategy strategy, Path path, List<Variable> variables, CheckpointOptions options) {
         checkNames(variables, options);
         try (Uses uses = new Uses()) {
-            DistModule.dist_checkpoint_save(uses.of(strategy), bytes(path), uses.all(variables),
-                    variables.size(), options.toNative(uses, options.place(uses)));
+            DistModule.dist_checkpoint_save(uses.of(strategy, "strategy"), bytes(path),
+                    uses.all(variables, "variables"), variables.size(),
+                    options.toNative(uses, options.place(uses)));
         }
     }
 
@@ -41,8 +42,8 @@ public final class Checkpoint extends NativeObject {
         checkNames(variables, options);
         try (Uses uses = new Uses()) {
             dist_position place = options.place(uses);
-            DistModule.dist_checkpoint_load(uses.of(strategy), bytes(path), uses.all(variables),
-                    variables.size(), options.toNative(uses, place));
+            DistModule.dist_checkpoint_load(uses.of(strategy, "strategy"), bytes(path),
+                    uses.all(variables, "variables"), variables.size(), options.toNative(uses, place));
             return options.hasPosition() ? Optional.of(Position.of(place)) : Optional.empty();
         }
     }
@@ -67,7 +68,7 @@ public final class Checkpoint extends NativeObject {
     public static Checkpoint open(Strategy strategy, Path path) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_checkpoint_open(uses.of(strategy), bytes(path), out);
+            DistModule.dist_checkpoint_open(uses.of(strategy, "strategy"), bytes(path), out);
             return new Checkpoint(new Native("checkpoint", out[0], DistModule::dist_checkpoint_destroy));
         }
     }
@@ -93,7 +94,7 @@ public final class Checkpoint extends NativeObject {
     public Spec spec(String name) {
         return ask(handle -> {
             long[] out = Tensor.room();
-            DistModule.dist_checkpoint_spec(handle, Texts.bytes(name), out);
+            DistModule.dist_checkpoint_spec(handle, Texts.bytes(name, "name"), out);
             if (out[1] == 0) {
                 throw new DistException(
                         Status.UNIMPLEMENTED, "tensor " + name + " has a dtype that libdist has not");
@@ -110,7 +111,7 @@ public final class Checkpoint extends NativeObject {
     public Value read(String name) {
         return ask(handle -> {
             long[] out = new long[1];
-            DistModule.dist_checkpoint_read(handle, Texts.bytes(name), out);
+            DistModule.dist_checkpoint_read(handle, Texts.bytes(name, "name"), out);
             return Value.taken(out[0]);
         });
     }

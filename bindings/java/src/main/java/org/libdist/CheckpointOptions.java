@@ -4,6 +4,7 @@ package org.libdist;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.libdist.internal.dist_checkpoint_options;
 import org.libdist.internal.dist_position;
@@ -25,7 +26,7 @@ public final class CheckpointOptions {
 
     /** The variables' names in the file. */
     public CheckpointOptions names(List<String> names) {
-        return new CheckpointOptions(List.copyOf(names), position, metadata);
+        return new CheckpointOptions(List.copyOf(Objects.requireNonNull(names, "names")), position, metadata);
     }
 
     /** Saving: where the input is. Loading: asks for where it was. */
@@ -35,7 +36,8 @@ public final class CheckpointOptions {
 
     /** Saving: texts of yours for the file. Loading: not read, see {@link Checkpoint#metadata}. */
     public CheckpointOptions metadata(Map<String, String> metadata) {
-        return new CheckpointOptions(names, position, new TreeMap<>(metadata));
+        return new CheckpointOptions(
+                names, position, new TreeMap<>(Objects.requireNonNull(metadata, "metadata")));
     }
 
     boolean hasPosition() {
@@ -50,14 +52,14 @@ public final class CheckpointOptions {
         dist_checkpoint_options options = new dist_checkpoint_options();
         uses.defer(options::delete);
         if (names != null) {
-            options.set_names(Texts.all(names), names.size());
+            options.set_names(Texts.all(names, "names"), names.size());
         }
         if (place != null) {
             options.setPosition(place);
         }
         if (!metadata.isEmpty()) {
             List<String> keys = List.copyOf(metadata.keySet());
-            options.set_metadata_keys(Texts.all(keys), keys.size());
+            options.set_metadata_keys(Texts.all(keys, "keys"), keys.size());
             options.set_metadata_texts(Texts.all(List.copyOf(metadata.values())), keys.size());
         }
         return options;

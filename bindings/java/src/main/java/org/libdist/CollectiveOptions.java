@@ -28,6 +28,7 @@ public final class CollectiveOptions {
     private int axis;
     private long bytesPerPack;
     private Communication implementation = Communication.AUTO;
+    private Cancel cancel;
 
     private CollectiveOptions() {}
 
@@ -44,6 +45,7 @@ public final class CollectiveOptions {
         axis = other.axis;
         bytesPerPack = other.bytesPerPack;
         implementation = other.implementation;
+        cancel = other.cancel;
     }
 
     private CollectiveOptions more() {
@@ -53,7 +55,7 @@ public final class CollectiveOptions {
     /** With a name for reports; it must be equal on all replicas. */
     public static CollectiveOptions tag(String tag) {
         CollectiveOptions options = new CollectiveOptions();
-        options.tag = Texts.bytes(tag);
+        options.tag = Texts.bytes(tag, "tag");
         return options;
     }
 
@@ -127,6 +129,13 @@ public final class CollectiveOptions {
         return options;
     }
 
+    /** What ends the group's meetings in this run, for all members. */
+    public CollectiveOptions cancel(Cancel cancel) {
+        CollectiveOptions options = more();
+        options.cancel = Objects.requireNonNull(cancel, "cancel");
+        return options;
+    }
+
     /** Its function as a target of calls; null: none. */
     Target reducerTarget() {
         return reducer == null ? null : reducerTarget(reducer);
@@ -172,6 +181,7 @@ public final class CollectiveOptions {
         options.setAxis(axis);
         options.setBytes_per_pack(bytesPerPack);
         options.setImplementation(implementation.code);
+        options.setCancel(uses.ofNullable(cancel));
         return options;
     }
 }

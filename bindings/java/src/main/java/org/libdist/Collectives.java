@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.util.List;
+import java.util.Objects;
 import org.libdist.internal.DistModule;
 import org.libdist.internal.dist_collective_options;
 
@@ -50,7 +51,7 @@ public abstract class Collectives<R> {
 
     /** Reduces each tensor over all replicas, in place; every replica gets the results. */
     public R allReduce(ReduceOp op, List<Tensor> data, CollectiveOptions options) {
-        return allReduce(op, data, data, options);
+        return allReduce(op, Objects.requireNonNull(data, "data"), data, options);
     }
 
     /**
@@ -94,7 +95,7 @@ public abstract class Collectives<R> {
 
     /** Gives every replica the root's tensors, in place. */
     public R broadcast(int root, List<Tensor> data, CollectiveOptions options) {
-        return broadcast(root, data, data, options);
+        return broadcast(root, Objects.requireNonNull(data, "data"), data, options);
     }
 
     /** Gives every replica the root's tensors: {@code in} may be null elsewhere. */

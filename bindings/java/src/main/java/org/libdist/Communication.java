@@ -41,7 +41,7 @@ public enum Communication {
      */
     public static Communication fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_communication_from_name(Texts.bytes(name), out);
+        DistModule.dist_communication_from_name(Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

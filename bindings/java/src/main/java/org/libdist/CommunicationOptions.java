@@ -25,7 +25,8 @@ public final class CommunicationOptions {
 
     /** By which implementation. */
     public CommunicationOptions implementation(Communication implementation) {
-        return new CommunicationOptions(Objects.requireNonNull(implementation), bytesPerPack, timeout);
+        return new CommunicationOptions(
+                Objects.requireNonNull(implementation, "implementation"), bytesPerPack, timeout);
     }
 
     /** A planned list is cut into packs of about this size; 0: not given. */

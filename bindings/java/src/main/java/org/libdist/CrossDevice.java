@@ -94,7 +94,7 @@ public final class CrossDevice extends NativeObject {
     private Value one(Value value, Destination destination, One call) {
         long[] out = new long[1];
         try (Uses uses = new Uses()) {
-            call.with(uses.of(this), uses.of(value), Destination.toNative(uses, destination), out);
+            call.with(uses.of(this), uses.of(value, "value"), Destination.toNative(uses, destination), out);
         } catch (DistException report) {
             throw rethrown(report);
         }

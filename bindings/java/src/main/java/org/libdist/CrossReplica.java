@@ -27,7 +27,7 @@ public abstract class CrossReplica extends NativeObject {
         int[] given = axes.length == 0 ? null : axes;
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_reduce(uses.of(this), op.code, uses.of(value), given, axes.length, out);
+            DistModule.dist_reduce(uses.of(this), op.code, uses.of(value, "value"), given, axes.length, out);
             return Value.taken(out[0]);
         }
     }
@@ -44,7 +44,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value reduceTo(ReduceOp op, Value value, Destination destination, CommunicationOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_reduce_to(uses.of(this), op.code, uses.of(value),
+            DistModule.dist_reduce_to(uses.of(this), op.code, uses.of(value, "value"),
                     Destination.toNative(uses, destination), options.toNative(uses), out);
             return Value.taken(out[0]);
         }
@@ -75,7 +75,8 @@ public abstract class CrossReplica extends NativeObject {
         }
         try (Uses uses = new Uses()) {
             long[] out = new long[values.size()];
-            call.with(uses, uses.all(values), Destination.toNative(uses, destinations), out.length, out);
+            call.with(uses, uses.all(values, "values"), Destination.toNative(uses, destinations), out.length,
+                    out);
             List<Value> results = new ArrayList<>();
             for (long handle : out) {
                 results.add(Value.taken(handle));
@@ -89,7 +90,7 @@ public abstract class CrossReplica extends NativeObject {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
             DistModule.dist_broadcast_to(
-                    uses.of(this), uses.of(value), Destination.toNative(uses, destination), out);
+                    uses.of(this), uses.of(value, "value"), Destination.toNative(uses, destination), out);
             return Value.taken(out[0]);
         }
     }
@@ -98,7 +99,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value gather(Value value, int axis) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_gather(uses.of(this), uses.of(value), axis, out);
+            DistModule.dist_gather(uses.of(this), uses.of(value, "value"), axis, out);
             return Value.taken(out[0]);
         }
     }
@@ -117,7 +118,7 @@ public abstract class CrossReplica extends NativeObject {
     public Value localResults(Value value) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_local_results(uses.of(this), uses.of(value), out);
+            DistModule.dist_local_results(uses.of(this), uses.of(value, "value"), out);
             return Value.taken(out[0]);
         }
     }
@@ -131,8 +132,8 @@ public abstract class CrossReplica extends NativeObject {
      */
     public <X extends Exception> void update(Variable variable, UpdateFunction<X> fn, Value args) throws X {
         Calls.<X>run(UpdateTarget.of(variable, fn),
-                (uses, token) -> DistModule.dist_update(
-                                uses.of(this), uses.of(variable), token, Value.arguments(uses, this, args)));
+                (uses, token) -> DistModule.dist_update(uses.of(this), uses.of(variable, "variable"), token,
+                                Value.arguments(uses, this, args)));
     }
 
     /**
@@ -147,7 +148,8 @@ public abstract class CrossReplica extends NativeObject {
     public <X extends Exception> Value updateValues(Variable variable, UpdateValuesFunction<X> fn, Value args,
             Value kwargs, boolean ungrouped) throws X {
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn),
-                (uses, token, out) -> DistModule.dist_update_values(uses.of(this), uses.of(variable), token,
+                (uses, token, out)
+                        -> DistModule.dist_update_values(uses.of(this), uses.of(variable, "variable"), token,
                                 Value.arguments(uses, this, args), uses.ofNullable(kwargs),
                                 UpdateTarget.options(uses, ungrouped), out));
     }

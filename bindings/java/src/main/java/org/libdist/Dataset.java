@@ -31,8 +31,8 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     public static Dataset fromTensors(Strategy strategy, List<Tensor> tensors, DatasetOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_dataset_create_from_tensors(
-                    uses.of(strategy), uses.tensors(tensors), tensors.size(), options.toNative(uses), out);
+            DistModule.dist_dataset_create_from_tensors(uses.of(strategy, "strategy"), uses.tensors(tensors),
+                    tensors.size(), options.toNative(uses), out);
             return new Dataset(out[0], null, tensors.stream().mapToLong(Tensor::sizeBytes).sum());
         }
     }
@@ -52,7 +52,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         long[] out = new long[1];
         Calls.<RuntimeException>keep(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_callback(
-                                uses.of(strategy), token, options.toNative(uses), out));
+                                uses.of(strategy, "strategy"), token, options.toNative(uses), out));
         return new Dataset(out[0], target, 0);
     }
 
@@ -60,7 +60,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
     public static Dataset fromFiles(
             Strategy strategy, List<String> names, FileSource source, DatasetOptions options) {
         Objects.requireNonNull(source, "source");
-        byte[][] files = Texts.all(names);
+        byte[][] files = Texts.all(names, "names");
         Target target = new Target() {
             @Override
             long fileSource(long file, String name, long index) throws Exception {
@@ -69,8 +69,9 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         };
         long[] out = new long[1];
         Calls.<RuntimeException>keep(target,
-                (uses, token) -> DistModule.dist_dataset_create_from_files(
-                                uses.of(strategy), files, files.length, token, options.toNative(uses), out));
+                (uses, token)
+                        -> DistModule.dist_dataset_create_from_files(uses.of(strategy, "strategy"), files,
+                                files.length, token, options.toNative(uses), out));
         return new Dataset(out[0], target, 0);
     }
 
@@ -98,7 +99,7 @@ public final class Dataset extends NativeObject implements Iterable<Value> {
         long[] out = new long[1];
         Calls.<X>run(target,
                 (uses, token) -> DistModule.dist_dataset_create_from_function(
-                                uses.of(strategy), token, options.toNative(uses), out));
+                                uses.of(strategy, "strategy"), token, options.toNative(uses), out));
         return new Dataset(out[0], source.get(), 0);
     }
 

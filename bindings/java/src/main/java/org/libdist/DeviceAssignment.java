@@ -68,7 +68,8 @@ public final class DeviceAssignment extends NativeObject {
      * @param coreAssignment four numbers for each logical device of each replica
      */
     public static DeviceAssignment create(Topology topology, int[][][] coreAssignment) {
-        int rank = Coordinates.width(coreAssignment, topology.meshRank());
+        int rank = Coordinates.width(
+                Objects.requireNonNull(coreAssignment, "coreAssignment"), topology.meshRank());
         int[] coordinates = Coordinates.flat(coreAssignment, rank);
         int devices = coreAssignment.length == 0 ? 0 : coreAssignment[0].length;
         return made(topology,
@@ -132,8 +133,8 @@ public final class DeviceAssignment extends NativeObject {
 
     /** Where each logical device of each replica is. */
     public int[][][] coreAssignment() {
-        return ask(handle ->
-                Coordinates.tables(Coordinates.asked(n -> n.device_assignment_core_assignment(handle)),
+        return ask(handle
+                -> Coordinates.tables(Coordinates.asked(n -> n.device_assignment_core_assignment(handle)),
                         numReplicas(), numLogicalDevices(), rank(handle)));
     }
 

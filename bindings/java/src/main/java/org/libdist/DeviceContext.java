@@ -47,8 +47,8 @@ public abstract class DeviceContext extends ReplicaContext {
             uses.defer(options::delete);
             options.setUneven(uneven ? 1 : 0);
             long[] out = new long[1];
-            DistModule.split_to_logical_devices(
-                    replica, uses.of(value), partitionDimensions, partitionDimensions.length, options, out);
+            DistModule.split_to_logical_devices(replica, uses.of(value, "value"), partitionDimensions,
+                    partitionDimensions.length, options, out);
             return Value.taken(out[0]);
         }
     }
@@ -93,9 +93,10 @@ public abstract class DeviceContext extends ReplicaContext {
         long replica = active("dist_run_on_devices");
         long[] out = new long[1];
         new DevicesCall(strategy(), fn::call)
-                .<X>runWithin((uses, token) -> DistModule.dist_run_on_devices(replica, token,
-                                              Value.arguments(uses, strategy(), args),
-                                              uses.ofNullable(kwargs), options.toNative(uses), out));
+                .<X>runWithin(options.cancel(),
+                        (uses, token, cancel) -> DistModule.dist_run_on_devices(replica, token,
+                                        Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs),
+                                        options.toNative(uses, cancel), out));
         return Value.taken(out[0]);
     }
 
@@ -128,7 +129,7 @@ public abstract class DeviceContext extends ReplicaContext {
     public AxisPlace deviceAxis(String name) {
         int[] index = new int[1];
         int[] size = new int[1];
-        DistModule.dist_device_axis(active("dist_device_axis"), Texts.bytes(name), index, size);
+        DistModule.dist_device_axis(active("dist_device_axis"), Texts.bytes(name, "name"), index, size);
         return new AxisPlace(index[0], size[0]);
     }
 
@@ -138,7 +139,7 @@ public abstract class DeviceContext extends ReplicaContext {
      */
     public Group deviceAxisGroup(String name) {
         long[] out = new long[1];
-        DistModule.dist_device_axis_group(active("dist_device_axis_group"), Texts.bytes(name), out);
+        DistModule.dist_device_axis_group(active("dist_device_axis_group"), Texts.bytes(name, "name"), out);
         return new Group(out[0], strategy());
     }
 
@@ -163,8 +164,9 @@ public abstract class DeviceContext extends ReplicaContext {
     public void haloExchange(Tensor in, Halo halo, Tensor out, CollectiveOptions options) {
         long device = active("dist_halo_exchange");
         exchange(options,
-                (uses, raw) -> DistModule.dist_halo_exchange(
-                                device, uses.tensor(in), halo.toNative(uses), uses.written(out), raw));
+                (uses, raw)
+                        -> DistModule.dist_halo_exchange(device, uses.tensor(in, "in"), halo.toNative(uses),
+                                uses.written(out, "out"), raw));
     }
 
     /**
@@ -178,6 +180,6 @@ public abstract class DeviceContext extends ReplicaContext {
         long device = active("dist_reshard");
         exchange(options,
                 (uses, raw) -> DistModule.dist_reshard(device, from.toNative(uses), to.toNative(uses),
-                                uses.tensorOrNull(in), out == null ? null : uses.written(out), raw));
+                                uses.tensorOrNull(in), out == null ? null : uses.written(out, "out"), raw));
     }
 }

@@ -25,13 +25,4 @@ final class DevicesCall extends RunCall {
             }
         });
     }
-
-    /** Interrupts of the thread are the outer run's: they cancel the strategy, and this with it. */
-    <X extends Exception> void runWithin(Calls.Call call) throws X {
-        try {
-            Calls.<X>run(this, call);
-        } finally {
-            settle();
-        }
-    }
 }

@@ -4,24 +4,28 @@ package org.libdist;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import org.libdist.internal.dist_devices_options;
 
 /** Rare choices for {@link Replica#runOnDevices}. Immutable: each method gives another set of options. */
 public final class DevicesOptions {
     /** No bound on the time; results belong together as fits. */
-    public static final DevicesOptions DEFAULT = new DevicesOptions(0, List.of());
+    public static final DevicesOptions DEFAULT = new DevicesOptions(0, List.of(), null);
 
     private final long timeoutNanos;
     private final List<Partition> results;
 
-    private DevicesOptions(long timeoutNanos, List<Partition> results) {
+    private final Cancel cancel; // null: none
+
+    private DevicesOptions(long timeoutNanos, List<Partition> results, Cancel cancel) {
         this.timeoutNanos = timeoutNanos;
         this.results = results;
+        this.cancel = cancel;
     }
 
     /** A bound on the whole run on devices; zero: none. */
     public DevicesOptions timeout(Duration timeout) {
-        return new DevicesOptions(timeout.toNanos(), results);
+        return new DevicesOptions(timeout.toNanos(), results, cancel);
     }
 
     /**
@@ -29,13 +33,24 @@ public final class DevicesOptions {
      * (dictionaries by key). Their shapes are not read.
      */
     public DevicesOptions results(Partition... results) {
-        return new DevicesOptions(timeoutNanos, List.of(results));
+        return new DevicesOptions(timeoutNanos, List.of(Objects.requireNonNull(results, "results")), cancel);
     }
 
-    dist_devices_options toNative(Uses uses) {
+    /** What ends this run on devices, and no other. */
+    public DevicesOptions cancel(Cancel cancel) {
+        return new DevicesOptions(timeoutNanos, results, Objects.requireNonNull(cancel, "cancel"));
+    }
+
+    Cancel cancel() {
+        return cancel;
+    }
+
+    /** @param cancel the run's own */
+    dist_devices_options toNative(Uses uses, long cancel) {
         dist_devices_options options = new dist_devices_options();
         uses.defer(options::delete);
         options.setTimeout_ns(timeoutNanos);
+        options.setCancel(cancel);
         for (Partition result : results) {
             options.add_result(result.toNative(uses));
         }

@@ -15,7 +15,7 @@ public final class Dist {
 
     /** Whether this build has an optional feature: "numa", "pinning". */
     public static boolean hasFeature(String name) {
-        return DistModule.dist_has_feature(Texts.bytes(name)) != 0;
+        return DistModule.dist_has_feature(Texts.bytes(name, "name")) != 0;
     }
 
     /** A status number as a word; "UNKNOWN_STATUS" for one that this version does not have. */
@@ -26,7 +26,7 @@ public final class Dist {
     /** A device's name in full; what {@code name} leaves out is as in CPU:0. */
     public static String canonicalDevice(String name) {
         byte[] out = new byte[CrossReplica.NAME_BYTES];
-        DistModule.dist_canonical_device(Texts.bytes(name), out, out.length);
+        DistModule.dist_canonical_device(Texts.bytes(name, "name"), out, out.length);
         return Texts.written(out);
     }
 

@@ -21,11 +21,14 @@ final class ExecutorRun extends RunCall {
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private final long deadlineNanos; // of System.nanoTime(); 0: none
     private final long timeoutNanos;
+    private final Cancel given; // null: none
+    private volatile CompletableFuture<Void> turn; // asked for when all is checked that can be refused before
     private volatile boolean begun; // it is this run's turn
     private DistException report; // how the run ended; null: well
 
     ExecutorRun(Strategy strategy, RunOptions options) {
         super(strategy);
+        given = options.cancel();
         timeoutNanos = options.timeoutNanos();
         deadlineNanos = timeoutNanos == 0 ? 0 : System.nanoTime() + timeoutNanos;
     }
@@ -183,20 +186,25 @@ final class ExecutorRun extends RunCall {
         }
         try (Uses uses = new Uses()) {
             uses.of(strategy); // open until here
-            CompletableFuture<Void> turn = strategy.turns().ask();
+            turn = strategy.turns().ask();
+            if (given != null) {
+                given.begin(this);
+            }
             try {
                 await(turn, "is still waiting for its turn");
-            } catch (Throwable t) {
-                strategy.turns().leave(turn);
-                throw t;
-            }
-            done.whenComplete((nothing, failure) -> strategy.turns().leave(turn));
-            begin(body);
-            try {
+                begin(body);
                 await(done, "has not ended");
             } finally {
-                if (!done.isDone()) { // late: nobody waits for what they throw
-                    cancel();
+                if (given != null) {
+                    given.end(this);
+                }
+                if (!begun) {
+                    strategy.turns().leave(turn);
+                } else {
+                    if (!done.isDone()) { // late: nobody waits for what they throw
+                        cancel(null);
+                    }
+                    done.whenComplete((nothing, failure) -> strategy.turns().leave(turn));
                 }
             }
         }
@@ -223,11 +231,12 @@ final class ExecutorRun extends RunCall {
 
     /** Ends this run: where it has its turn none other is under way. */
     @Override
-    void cancel() {
+    void cancel(String reason) {
+        DistException cancelled = new DistException(
+                Status.CANCELLED, "the run was cancelled" + (reason == null ? "" : ": " + reason));
+        turn.completeExceptionally(cancelled); // nothing where it has come
         if (begun) {
             strategy.cancelIfOpen();
-            DistException cancelled =
-                    new DistException(Status.CANCELLED, "the run was cancelled before this replica began");
             parts.forEach(part -> part.standIn(cancelled));
         }
     }

@@ -36,7 +36,7 @@ public final class Group extends NativeObject {
     public static Group create(Strategy strategy, int... replicaIds) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_group_create(uses.of(strategy), replicaIds, replicaIds.length, out);
+            DistModule.dist_group_create(uses.of(strategy, "strategy"), replicaIds, replicaIds.length, out);
             return new Group(strategy.dependent("group", out[0], DistModule::dist_group_destroy));
         }
     }

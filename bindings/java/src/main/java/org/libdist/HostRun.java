@@ -6,6 +6,9 @@ import org.libdist.internal.DistModule;
 
 /** The part that one thread of the program's has in a run: from enter to leave. */
 final class HostRun extends RunCall {
+    private volatile boolean entered;
+    private volatile boolean cancelled;
+
     HostRun(Strategy strategy) {
         super(strategy);
     }
@@ -16,7 +19,19 @@ final class HostRun extends RunCall {
             DistModule.dist_replica_enter(uses.of(strategy), replicaId, out);
             Replica replica = new Replica(strategy, out[0], this);
             replica.begin();
+            entered = true;
+            if (cancelled) { // while it waited for an earlier run, which is none of its own
+                strategy.cancelIfOpen();
+            }
             return replica;
+        }
+    }
+
+    @Override
+    void cancel(String reason) {
+        cancelled = true;
+        if (entered) {
+            strategy.cancelIfOpen();
         }
     }
 

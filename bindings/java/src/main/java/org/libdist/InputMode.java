@@ -39,7 +39,7 @@ public enum InputMode {
      */
     public static InputMode fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_input_mode_from_name(Texts.bytes(name), out);
+        DistModule.dist_input_mode_from_name(Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

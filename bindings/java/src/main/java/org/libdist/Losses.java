@@ -21,8 +21,8 @@ public final class Losses {
             Replica replica, Tensor perExampleLoss, Tensor sampleWeight, long globalBatchSize, Tensor out) {
         try (Uses uses = new Uses()) {
             DistModule.dist_average_loss(replica == null ? 0 : replica.active("dist_average_loss"),
-                    uses.tensor(perExampleLoss), uses.tensorOrNull(sampleWeight), globalBatchSize,
-                    uses.written(out));
+                    uses.tensor(perExampleLoss, "perExampleLoss"), uses.tensorOrNull(sampleWeight),
+                    globalBatchSize, uses.written(out, "out"));
         }
     }
 
@@ -30,8 +30,8 @@ public final class Losses {
     public static void scaleRegularizationLoss(Replica replica, Tensor loss, Tensor out) {
         try (Uses uses = new Uses()) {
             DistModule.dist_scale_regularization_loss(
-                    replica == null ? 0 : replica.active("dist_scale_regularization_loss"), uses.tensor(loss),
-                    uses.written(out));
+                    replica == null ? 0 : replica.active("dist_scale_regularization_loss"),
+                    uses.tensor(loss, "loss"), uses.written(out, "out"));
         }
     }
 }

@@ -17,7 +17,7 @@ public final class Metric extends NativeObject {
     public static Metric create(Strategy strategy, MetricKind kind, String name) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_metric_create(uses.of(strategy), kind.code, Texts.orNull(name), out);
+            DistModule.dist_metric_create(uses.of(strategy, "strategy"), kind.code, Texts.orNull(name), out);
             return new Metric(new Native("metric", out[0], DistModule::dist_metric_destroy));
         }
     }
@@ -31,7 +31,7 @@ public final class Metric extends NativeObject {
     public void update(Replica replica, Tensor values, Tensor labels, Tensor weights) {
         try (Uses uses = new Uses()) {
             DistModule.dist_metric_update(replica.active("dist_metric_update"), uses.of(this),
-                    uses.tensor(values), uses.tensorOrNull(labels), uses.tensorOrNull(weights));
+                    uses.tensor(values, "values"), uses.tensorOrNull(labels), uses.tensorOrNull(weights));
         }
     }
 
@@ -44,7 +44,7 @@ public final class Metric extends NativeObject {
     public double result(Strategy strategy) {
         try (Uses uses = new Uses()) {
             double[] out = new double[1];
-            DistModule.dist_metric_result(uses.of(strategy), uses.of(this), out);
+            DistModule.dist_metric_result(uses.of(strategy, "strategy"), uses.of(this), out);
             return out[0];
         }
     }
@@ -52,7 +52,7 @@ public final class Metric extends NativeObject {
     /** Forgets all updates of all replicas. */
     public void reset(Strategy strategy) {
         try (Uses uses = new Uses()) {
-            DistModule.dist_metric_reset(uses.of(strategy), uses.of(this));
+            DistModule.dist_metric_reset(uses.of(strategy, "strategy"), uses.of(this));
         }
     }
 

@@ -47,7 +47,7 @@ public enum ReduceOp {
      */
     public static ReduceOp fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_reduce_op_from_name(Texts.bytes(name), out);
+        DistModule.dist_reduce_op_from_name(Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 

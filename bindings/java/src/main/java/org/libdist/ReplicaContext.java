@@ -46,7 +46,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
 
     /** Reduces a tensor over all replicas, in place. */
     public void allReduce(ReduceOp op, Tensor data) {
-        allReduce(op, List.of(data), CollectiveOptions.NONE);
+        allReduce(op, List.of(Objects.requireNonNull(data, "data")), CollectiveOptions.NONE);
     }
 
     /** Reduces a nest: every leaf is reduced, and the result has the value's structure. */
@@ -54,8 +54,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long[] result = new long[1];
         long replica = active("dist_all_reduce_value");
         call(options,
-                (uses, raw)
-                        -> DistModule.dist_all_reduce_value(replica, op.code, uses.of(value), raw, result));
+                (uses, raw) -> DistModule.dist_all_reduce_value(
+                                replica, op.code, uses.of(value, "value"), raw, result));
         return Value.taken(result[0]);
     }
 
@@ -65,7 +65,9 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public Value allGather(Value value, CollectiveOptions options) {
         long[] result = new long[1];
         long replica = active("dist_all_gather_value");
-        call(options, (uses, raw) -> DistModule.dist_all_gather_value(replica, uses.of(value), raw, result));
+        call(options,
+                (uses, raw)
+                        -> DistModule.dist_all_gather_value(replica, uses.of(value, "value"), raw, result));
         return Value.taken(result[0]);
     }
 
@@ -86,7 +88,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
                 (uses, token) -> call(options,
                                 (more, raw) -> norm[0] = apply.with(uses, token,
                                                    given -> DistModule.dist_reduce_apply(replica, op.code,
-                                                           uses.written(gradients), uses.written(parameters),
+                                                           uses.written(gradients, "gradients"),
+                                                           uses.written(parameters, "parameters"),
                                                            parameters.size(), given, raw))));
         return norm[0];
     }
@@ -142,8 +145,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public Variable variable(String name, Tensor initial, VariableOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_replica_variable(active("dist_replica_variable"), Texts.bytes(name),
-                    uses.tensor(initial), options.toNative(uses, 0), out);
+            DistModule.dist_replica_variable(active("dist_replica_variable"), Texts.bytes(name, "name"),
+                    uses.tensor(initial, "initial"), options.toNative(uses, 0), out);
             return Variable.ofStrategy(out[0], strategy());
         }
     }
@@ -158,8 +161,8 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long[] out = new long[1];
         long replica = active("dist_replica_variable");
         Calls.<X>run(Variable.initialTarget(initial),
-                (uses, token) -> DistModule.dist_replica_variable(
-                                replica, Texts.bytes(name), null, options.toNative(uses, token), out));
+                (uses, token) -> DistModule.dist_replica_variable(replica, Texts.bytes(name, "name"), null,
+                                options.toNative(uses, token), out));
         return Variable.ofStrategy(out[0], strategy());
     }
 
@@ -167,7 +170,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public Value read(Variable variable) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_replica_read(active("dist_replica_read"), uses.of(variable), out);
+            DistModule.dist_replica_read(active("dist_replica_read"), uses.of(variable, "variable"), out);
             return Value.taken(out[0]);
         }
     }
@@ -176,8 +179,9 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public void assign(Variable variable, Assign how, Tensor value, CollectiveOptions options) {
         long replica = active("dist_replica_assign");
         call(options,
-                (uses, raw) -> DistModule.dist_replica_assign(
-                                replica, uses.of(variable), how.code, uses.tensor(value), raw));
+                (uses, raw)
+                        -> DistModule.dist_replica_assign(replica, uses.of(variable, "variable"), how.code,
+                                uses.tensor(value, "value"), raw));
     }
 
     /** As {@link #assign(Variable, Assign, Tensor, CollectiveOptions)}, without options. */
@@ -192,16 +196,17 @@ public abstract class ReplicaContext extends Collectives<Void> {
     public void assign(Variable variable, Assign how, Value value, CollectiveOptions options) {
         long replica = active("dist_replica_assign_value");
         call(options,
-                (uses, raw) -> DistModule.dist_replica_assign_value(
-                                replica, uses.of(variable), how.code, uses.of(value), raw));
+                (uses, raw) -> DistModule.dist_replica_assign_value(replica, uses.of(variable, "variable"),
+                                how.code, uses.of(value, "value"), raw));
     }
 
     /** Changes rows by the variable's aggregation. */
     public void scatter(Variable variable, Scatter how, Value slices, CollectiveOptions options) {
         long replica = active("dist_replica_scatter");
         call(options,
-                (uses, raw) -> DistModule.dist_replica_scatter(
-                                replica, uses.of(variable), how.code, uses.of(slices), raw));
+                (uses, raw)
+                        -> DistModule.dist_replica_scatter(replica, uses.of(variable, "variable"), how.code,
+                                uses.of(slices, "slices"), raw));
     }
 
     /**
@@ -216,7 +221,7 @@ public abstract class ReplicaContext extends Collectives<Void> {
         long replica = active("dist_replica_update");
         return Calls.<X>valueOf(UpdateTarget.of(variable, fn), (uses, token, out) -> {
             dist_update_options options = UpdateTarget.options(uses, ungrouped);
-            DistModule.dist_replica_update(replica, uses.of(variable), token,
+            DistModule.dist_replica_update(replica, uses.of(variable, "variable"), token,
                     Value.arguments(uses, strategy(), args), uses.ofNullable(kwargs), options, out);
         });
     }

@@ -4,6 +4,7 @@ package org.libdist;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.libdist.internal.DistModule;
 
 /**
  * One run: what its replicas leave behind is held until it is over, and an interrupt of its threads ends it.
@@ -13,6 +14,8 @@ abstract class RunCall extends Target {
     private final Thread caller = Thread.currentThread();
     private final List<Work> left = new ArrayList<>(0);
     private final List<Object> kept = new ArrayList<>(0);
+    private final Object ending = new Object();
+    private long cancel; // libdist's object for this run alone; 0: it is over, or has none
     private boolean over;
     private Thread interrupted; // the first of its threads that was; null: none
 
@@ -68,12 +71,46 @@ abstract class RunCall extends Target {
             }
             interrupted = thread;
         }
-        cancel();
+        cancel(interruption().getMessage());
     }
 
-    /** Ends this run. */
-    void cancel() {
-        strategy.cancelIfOpen();
+    /**
+     * Ends this run, waiting or under way, and none other.
+     *
+     * @param reason null: none
+     */
+    void cancel(String reason) {
+        synchronized (ending) {
+            if (cancel != 0) {
+                DistModule.dist_cancel_signal(cancel, Texts.orNull(reason));
+            }
+        }
+    }
+
+    @FunctionalInterface
+    interface Cancellable {
+        void with(Uses uses, long token, long cancel);
+    }
+
+    /** A call that {@link #cancel} ends; {@code given} does too, where it is not null. */
+    private <X extends Exception> void cancellable(Cancel given, Cancellable call) throws X {
+        long[] out = new long[1];
+        DistModule.dist_cancel_create(out);
+        cancel = out[0];
+        try {
+            if (given != null) {
+                given.begin(this);
+            }
+            Calls.<X>run(this, (uses, token) -> call.with(uses, token, out[0]));
+        } finally {
+            if (given != null) {
+                given.end(this);
+            }
+            synchronized (ending) {
+                cancel = 0;
+            }
+            DistModule.dist_cancel_destroy(out[0]);
+        }
     }
 
     /** What run() throws where an interrupt ended the run. */
@@ -99,14 +136,23 @@ abstract class RunCall extends Target {
         works.forEach(Work::settle);
     }
 
+    /** A run inside a run, whose thread's interrupts are the outer one's: they end both. */
+    final <X extends Exception> void runWithin(Cancel given, Cancellable call) throws X {
+        try {
+            this.<X>cancellable(given, call);
+        } finally {
+            settle();
+        }
+    }
+
     /** The run itself. */
-    final <X extends Exception> void run(Calls.Call call) throws X {
+    final <X extends Exception> void run(Cancel given, Cancellable call) throws X {
         if (caller.isInterrupted()) {
             throw interruption();
         }
         Interrupts watch = Interrupts.watch(this);
         try {
-            Calls.<X>run(this, call);
+            this.<X>cancellable(given, call);
         } catch (DistException e) {
             explained(e);
             throw e;

@@ -3,46 +3,62 @@
 package org.libdist;
 
 import java.time.Duration;
+import java.util.Objects;
 import org.libdist.internal.dist_run_options;
 
 /** Rare choices for a run. Immutable: each method gives another set of options. */
 public final class RunOptions {
     /** No bound on the time. */
-    public static final RunOptions DEFAULT = new RunOptions(0, 0, 0);
+    public static final RunOptions DEFAULT = new RunOptions(0, 0, 0, null);
 
     private final long timeoutNanos;
     private final int dynamicBatchSize;
     private final int bucketizing;
 
-    private RunOptions(long timeoutNanos, int dynamicBatchSize, int bucketizing) {
+    private final Cancel cancel; // null: none
+
+    private RunOptions(long timeoutNanos, int dynamicBatchSize, int bucketizing, Cancel cancel) {
         this.timeoutNanos = timeoutNanos;
         this.dynamicBatchSize = dynamicBatchSize;
         this.bucketizing = bucketizing;
+        this.cancel = cancel;
     }
 
-    /** A bound on the whole run; zero: none. */
+    /** A bound on waiting for earlier runs and on the run; zero: none. */
     public RunOptions timeout(Duration timeout) {
-        return new RunOptions(timeout.toNanos(), dynamicBatchSize, bucketizing);
+        return new RunOptions(timeout.toNanos(), dynamicBatchSize, bucketizing, cancel);
     }
 
     /** TensorFlow's, accepted without effect: every size may differ from run to run. */
     public RunOptions enableDynamicBatchSize(boolean enabled) {
-        return new RunOptions(timeoutNanos, enabled ? 1 : -1, bucketizing);
+        return new RunOptions(timeoutNanos, enabled ? 1 : -1, bucketizing, cancel);
     }
 
     /** TensorFlow's, accepted without effect. */
     public RunOptions bucketizingDynamicShape(boolean enabled) {
-        return new RunOptions(timeoutNanos, dynamicBatchSize, enabled ? 1 : 0);
+        return new RunOptions(timeoutNanos, dynamicBatchSize, enabled ? 1 : 0, cancel);
+    }
+
+    /** What ends this run, waiting or under way, and no other. */
+    public RunOptions cancel(Cancel cancel) {
+        return new RunOptions(
+                timeoutNanos, dynamicBatchSize, bucketizing, Objects.requireNonNull(cancel, "cancel"));
+    }
+
+    Cancel cancel() {
+        return cancel;
     }
 
     long timeoutNanos() {
         return timeoutNanos;
     }
 
-    dist_run_options toNative(Uses uses) {
+    /** @param cancel the run's own */
+    dist_run_options toNative(Uses uses, long cancel) {
         dist_run_options options = new dist_run_options();
         uses.defer(options::delete);
         options.setTimeout_ns(timeoutNanos);
+        options.setCancel(cancel);
         options.setEnable_dynamic_batch_size(dynamicBatchSize);
         options.setBucketizing_dynamic_shape(bucketizing);
         return options;

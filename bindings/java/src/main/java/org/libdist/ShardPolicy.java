@@ -45,7 +45,7 @@ public enum ShardPolicy {
      */
     public static ShardPolicy fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_shard_policy_from_name(Texts.bytes(name), out);
+        DistModule.dist_shard_policy_from_name(Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

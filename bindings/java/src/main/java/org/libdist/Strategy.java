@@ -172,7 +172,9 @@ public final class Strategy extends CrossReplica {
                 });
             }
         };
-        run.<X>run((uses, token) -> DistModule.dist_run(uses.of(this), token, options.toNative(uses)));
+        run.<X>run(options.cancel(),
+                (uses, token,
+                        cancel) -> DistModule.dist_run(uses.of(this), token, options.toNative(uses, cancel)));
     }
 
     /**
@@ -202,8 +204,8 @@ public final class Strategy extends CrossReplica {
             }
         };
         long[] out = new long[1];
-        run.<X>run((uses, token) -> {
-            dist_run_options raw = options.toNative(uses);
+        run.<X>run(options.cancel(), (uses, token, cancel) -> {
+            dist_run_options raw = options.toNative(uses, cancel);
             DistModule.dist_run_values(uses.of(this), token, Value.arguments(uses, this, args),
                     uses.ofNullable(kwargs), raw, out);
         });
@@ -226,7 +228,7 @@ public final class Strategy extends CrossReplica {
         });
     }
 
-    /** For who interrupts a run: its strategy may be closed by now. */
+    /** For who ends a run on threads of the program's: its strategy may be closed by now. */
     void cancelIfOpen() {
         try {
             cancel();

@@ -112,7 +112,7 @@ public final class StrategyOptions {
     /** Names of the replicas' devices, "CPU:1" or longer, in replica order. */
     public StrategyOptions devices(List<String> devices) {
         StrategyOptions copy = copy();
-        copy.devices = List.copyOf(devices);
+        copy.devices = List.copyOf(Objects.requireNonNull(devices, "devices"));
         return copy;
     }
 
@@ -160,7 +160,7 @@ public final class StrategyOptions {
     /** Mesh: named axes of a replica's logical devices, the last running fastest. */
     public StrategyOptions axes(MeshAxis... axes) {
         StrategyOptions copy = copy();
-        copy.axes = List.of(axes);
+        copy.axes = List.of(Objects.requireNonNull(axes, "axes"));
         return copy;
     }
 
@@ -185,10 +185,10 @@ public final class StrategyOptions {
                                            : DistModuleConstants.DIST_PLACEMENT_FREE);
         options.setTimeout_ns(timeoutNanos);
         if (!devices.isEmpty()) {
-            options.set_devices(Texts.all(devices), devices.size());
+            options.set_devices(Texts.all(devices, "devices"), devices.size());
         }
         if (parameterDevice != null) {
-            options.setParameter_device(Texts.bytes(parameterDevice));
+            options.setParameter_device(Texts.bytes(parameterDevice, "parameterDevice"));
         }
         if (communication != null) {
             options.setCommunication(communication.toNative(uses));

@@ -43,7 +43,7 @@ public enum Synchronization {
      */
     public static Synchronization fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_synchronization_from_name(Texts.bytes(name), out);
+        DistModule.dist_synchronization_from_name(Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

@@ -88,7 +88,7 @@ public final class Tensor {
 
     /** As {@link #of(FloatBuffer, long...)}, of any dtype whose elements are as large as the buffer's. */
     public static Tensor of(DType dtype, Buffer data, long... shape) {
-        if (dtype.sizeBytes() != Buffers.elementBytes(data)) {
+        if (dtype.sizeBytes() != Buffers.elementBytes(Objects.requireNonNull(data, "data"))) {
             throw new IllegalArgumentException("elements of " + dtype + " are not those of " + data);
         }
         return over(dtype, data, Buffers.order(data), shape);
@@ -140,7 +140,7 @@ public final class Tensor {
 
     /** The same elements in another shape of as many. */
     public Tensor reshaped(long... newShape) {
-        if (size(newShape) != size || strides != null) {
+        if (size(Objects.requireNonNull(newShape, "newShape")) != size || strides != null) {
             throw new IllegalArgumentException(this + " cannot have the shape " + Arrays.toString(newShape));
         }
         return new Tensor(address, capacity, memory, dtype, newShape.clone(), null);
@@ -256,6 +256,7 @@ public final class Tensor {
     }
 
     private static long size(long[] shape) {
+        Objects.requireNonNull(shape, "shape");
         long size = 1;
         for (long dimension : shape) {
             if (dimension < 0) {

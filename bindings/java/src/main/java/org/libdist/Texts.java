@@ -4,10 +4,16 @@ package org.libdist;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Objects;
 
 /** Texts as they cross: UTF-8 bytes. */
 final class Texts {
     private Texts() {}
+
+    /** @param name the argument's, for who gave null */
+    static byte[] bytes(String text, String name) {
+        return bytes(Objects.requireNonNull(text, name));
+    }
 
     static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
@@ -30,6 +36,11 @@ final class Texts {
             length++;
         }
         return new String(bytes, 0, length, StandardCharsets.UTF_8);
+    }
+
+    /** @param name the argument's, for who gave null */
+    static byte[][] all(List<String> texts, String name) {
+        return all(Objects.requireNonNull(texts, name));
     }
 
     static byte[][] all(List<String> texts) {

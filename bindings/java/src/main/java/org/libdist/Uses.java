@@ -6,12 +6,18 @@ import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 
 /** What a native call uses, held until the call is over: handles, memory, options. */
 final class Uses implements AutoCloseable {
     private final List<NativeObject> acquired = new ArrayList<>(4);
     private final List<Object> kept = new ArrayList<>(4);
     private final List<Runnable> deferred = new ArrayList<>(2);
+
+    /** @param name the argument's, for who gave null; so are those below */
+    long of(NativeObject object, String name) {
+        return of(Objects.requireNonNull(object, name));
+    }
 
     long of(NativeObject object) {
         long handle = object.acquire();
@@ -23,22 +29,25 @@ final class Uses implements AutoCloseable {
         return object == null ? 0 : of(object);
     }
 
-    long[] all(Collection<? extends NativeObject> objects) {
-        long[] handles = new long[objects.size()];
+    long[] all(Collection<? extends NativeObject> objects, String name) {
+        long[] handles = new long[Objects.requireNonNull(objects, name).size()];
         int i = 0;
         for (NativeObject object : objects) {
+            if (object == null) {
+                throw new NullPointerException(name + " has a null at " + i);
+            }
             handles[i++] = of(object);
         }
         return handles;
     }
 
-    long[] tensor(Tensor tensor) {
-        kept.add(tensor);
+    long[] tensor(Tensor tensor, String name) {
+        kept.add(Objects.requireNonNull(tensor, name));
         return tensor.numbers();
     }
 
     long[] tensorOrNull(Tensor tensor) {
-        return tensor == null ? null : tensor(tensor);
+        return tensor == null ? null : tensor(tensor, "tensor");
     }
 
     /** null stays null: NULL. */
@@ -59,9 +68,14 @@ final class Uses implements AutoCloseable {
         return tensors(tensors);
     }
 
-    long[] written(Tensor tensor) {
-        tensor.checkWritable();
-        return tensor(tensor);
+    /** As {@link #written(List)}, of a list that there has to be. */
+    long[] written(List<Tensor> tensors, String name) {
+        return written(Objects.requireNonNull(tensors, name));
+    }
+
+    long[] written(Tensor tensor, String name) {
+        Objects.requireNonNull(tensor, name).checkWritable();
+        return tensor(tensor, name);
     }
 
     <T> T keep(T object) {

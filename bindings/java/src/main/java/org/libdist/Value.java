@@ -84,7 +84,8 @@ public final class Value extends NativeObject {
     public static Value createTensor(Strategy strategy, Tensor tensor) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_value_create_tensor(uses.of(strategy), uses.tensor(tensor), out);
+            DistModule.dist_value_create_tensor(
+                    uses.of(strategy, "strategy"), uses.tensor(tensor, "tensor"), out);
             return taken(out[0]);
         }
     }
@@ -94,14 +95,15 @@ public final class Value extends NativeObject {
         Objects.requireNonNull(tensor, "tensor");
         return keeping(tensor,
                 (uses, token, out) -> DistModule.dist_value_wrap_tensor(
-                                uses.of(strategy), uses.tensor(tensor), token, out));
+                                uses.of(strategy, "strategy"), uses.tensor(tensor, "tensor"), token, out));
     }
 
     /** An object of the program's, passed through runs and merging: what libdist has no kind for. */
     public static Value wrapObject(Strategy strategy, Object object) {
         Objects.requireNonNull(object, "object");
         return keeping(object,
-                (uses, token, out) -> DistModule.dist_value_wrap_object(uses.of(strategy), token, out));
+                (uses, token,
+                        out) -> DistModule.dist_value_wrap_object(uses.of(strategy, "strategy"), token, out));
     }
 
     @FunctionalInterface
@@ -144,7 +146,10 @@ public final class Value extends NativeObject {
             return handle;
         }
         long[] tuple = new long[1];
-        DistModule.dist_value_create_tuple(uses.of(strategy), new long[] {handle}, 1, tuple);
+        strategy.ask(owner -> { // not in use for longer: the call may be one that a shutdown is to end
+            DistModule.dist_value_create_tuple(owner, new long[] {handle}, 1, tuple);
+            return null;
+        });
         uses.defer(() -> DistModule.dist_value_release(tuple[0]));
         return tuple[0];
     }
@@ -157,7 +162,7 @@ public final class Value extends NativeObject {
     private static Value of(Strategy strategy, List<Value> items, Create create) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            create.call(uses.of(strategy), uses.all(items), items.size(), out);
+            create.call(uses.of(strategy, "strategy"), uses.all(items, "items"), items.size(), out);
             return taken(out[0]);
         }
     }
@@ -186,7 +191,7 @@ public final class Value extends NativeObject {
 
     /** As {@link #createTuple(Strategy, List)}. */
     public static Value createTuple(Strategy strategy, Value... items) {
-        return createTuple(strategy, Arrays.asList(items));
+        return createTuple(strategy, Arrays.asList(Objects.requireNonNull(items, "items")));
     }
 
     /** A dictionary; its keys come back sorted by their bytes. */
@@ -203,7 +208,7 @@ public final class Value extends NativeObject {
 
     /** A text: passed through runs and merging, never computed with. */
     public static Value createText(Strategy strategy, String text) {
-        byte[] bytes = Texts.bytes(text);
+        byte[] bytes = Texts.bytes(text, "text");
         return of(
                 strategy, List.of(), (s, items, n, out) -> DistModule.dist_value_create_text(s, bytes, out));
     }
@@ -213,7 +218,7 @@ public final class Value extends NativeObject {
      * (values, row splits from the outside in) or SPARSE (indices, values, dense shape).
      */
     public static Value createComposite(Strategy strategy, ValueKind kind, List<Value> parts) {
-        return of(strategy, parts,
+        return of(strategy, Objects.requireNonNull(parts, "parts"),
                 (s, items, n, out) -> DistModule.dist_value_create_composite(s, kind.code, items, n, out));
     }
 
@@ -240,7 +245,8 @@ public final class Value extends NativeObject {
             }
         };
         return Calls.<X>valueOf(target,
-                (uses, token, out) -> DistModule.dist_values_from_function(uses.of(strategy), token, out));
+                (uses, token, out)
+                        -> DistModule.dist_values_from_function(uses.of(strategy, "strategy"), token, out));
     }
 
     /** Another hold on the same value, with an end of its own. */
@@ -279,7 +285,7 @@ public final class Value extends NativeObject {
 
     /** The entry of a dictionary under a key; null where there is none. */
     public Value get(String key) {
-        byte[] bytes = Texts.bytes(key);
+        byte[] bytes = Texts.bytes(key, "key");
         return ask(handle -> item(DistModule.dist_value_get(handle, bytes)));
     }
 

@@ -24,8 +24,8 @@ public final class Variable extends NativeObject {
     public static Variable create(Strategy strategy, Tensor initial, VariableOptions options) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_variable_create(
-                    uses.of(strategy), uses.tensor(initial), options.toNative(uses, 0), out);
+            DistModule.dist_variable_create(uses.of(strategy, "strategy"), uses.tensor(initial, "initial"),
+                    options.toNative(uses, 0), out);
             return made(out[0]);
         }
     }
@@ -46,7 +46,7 @@ public final class Variable extends NativeObject {
         long[] out = new long[1];
         Calls.<X>run(initialTarget(initial),
                 (uses, token) -> DistModule.dist_variable_create(
-                                uses.of(strategy), null, options.toNative(uses, token), out));
+                                uses.of(strategy, "strategy"), null, options.toNative(uses, token), out));
         return made(out[0]);
     }
 
@@ -150,7 +150,7 @@ public final class Variable extends NativeObject {
     public String device(Strategy strategy, int copy) {
         try (Uses uses = new Uses()) {
             byte[][] out = new byte[1][];
-            DistModule.dist_variable_device(uses.of(strategy), uses.of(this), copy, out);
+            DistModule.dist_variable_device(uses.of(strategy, "strategy"), uses.of(this), copy, out);
             return Texts.of(out[0]);
         }
     }
@@ -159,7 +159,8 @@ public final class Variable extends NativeObject {
     public static boolean createdInScope(Strategy strategy, Value variable) {
         try (Uses uses = new Uses()) {
             int[] out = new int[1];
-            DistModule.dist_variable_created_in_scope(uses.of(strategy), uses.of(variable), out);
+            DistModule.dist_variable_created_in_scope(
+                    uses.of(strategy, "strategy"), uses.of(variable, "variable"), out);
             return out[0] != 0;
         }
     }
@@ -189,7 +190,7 @@ public final class Variable extends NativeObject {
     public Value read(Strategy strategy) {
         try (Uses uses = new Uses()) {
             long[] out = new long[1];
-            DistModule.dist_variable_read(uses.of(strategy), uses.of(this), out);
+            DistModule.dist_variable_read(uses.of(strategy, "strategy"), uses.of(this), out);
             return Value.taken(out[0]);
         }
     }
@@ -197,14 +198,16 @@ public final class Variable extends NativeObject {
     /** Assigns to every copy: a tensor to all, a per-replica or mirrored value to each its own. */
     public void assign(Strategy strategy, Assign how, Value value) {
         try (Uses uses = new Uses()) {
-            DistModule.dist_variable_assign(uses.of(strategy), uses.of(this), how.code, uses.of(value));
+            DistModule.dist_variable_assign(
+                    uses.of(strategy, "strategy"), uses.of(this), how.code, uses.of(value, "value"));
         }
     }
 
     /** Changes rows of every copy: indexed slices for all, or per-replica ones. */
     public void scatter(Strategy strategy, Scatter how, Value slices) {
         try (Uses uses = new Uses()) {
-            DistModule.dist_variable_scatter(uses.of(strategy), uses.of(this), how.code, uses.of(slices));
+            DistModule.dist_variable_scatter(
+                    uses.of(strategy, "strategy"), uses.of(this), how.code, uses.of(slices, "slices"));
         }
     }
 
@@ -217,7 +220,7 @@ public final class Variable extends NativeObject {
     public Drift checkDrift(Strategy strategy) {
         dist_drift out = new dist_drift();
         try (Uses uses = new Uses()) {
-            DistModule.dist_variable_check_drift(uses.of(strategy), uses.of(this), out);
+            DistModule.dist_variable_check_drift(uses.of(strategy, "strategy"), uses.of(this), out);
             return new Drift(
                     out.getNum_copies(), out.getReplica(), out.getExpected_replica(), out.getElement());
         } finally {

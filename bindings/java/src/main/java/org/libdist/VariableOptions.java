@@ -33,14 +33,14 @@ public final class VariableOptions {
 
     /** What assignments inside replicas do. */
     public VariableOptions aggregation(Aggregation aggregation) {
-        return new VariableOptions(
-                name, Objects.requireNonNull(aggregation), synchronization, trainable, partitions);
+        return new VariableOptions(name, Objects.requireNonNull(aggregation, "aggregation"), synchronization,
+                trainable, partitions);
     }
 
     /** When the copies are brought together. */
     public VariableOptions synchronization(Synchronization synchronization) {
-        return new VariableOptions(
-                name, aggregation, Objects.requireNonNull(synchronization), trainable, partitions);
+        return new VariableOptions(name, aggregation,
+                Objects.requireNonNull(synchronization, "synchronization"), trainable, partitions);
     }
 
     /** Whether it is for training to change. */
@@ -62,7 +62,7 @@ public final class VariableOptions {
         options.setTrainable(trainable == null ? 0 : trainable ? 1 : -1);
         options.setPartitions(partitions);
         if (name != null) {
-            options.setName(Texts.bytes(name));
+            options.setName(Texts.bytes(name, "name"));
         }
         if (initial != 0) {
             options.set_initial(initial);

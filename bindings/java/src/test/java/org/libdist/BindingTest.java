@@ -50,6 +50,7 @@ public final class BindingTest {
         InputTest.addTo(tap);
         BadInputTest.addTo(tap);
         WordsTest.addTo(tap);
+        NullsTest.addTo(tap);
         FailureTest.addTo(tap);
         ExecutorTest.addTo(tap);
         MemoryTest.addTo(tap);

@@ -9,9 +9,14 @@ import static org.libdist.Tensors.copyOf;
 
 import java.io.IOException;
 import java.nio.FloatBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Functions that throw, interrupts, collectors: nothing is lost, and the strategy goes on to work. */
@@ -26,6 +31,9 @@ final class FailureTest {
         tap.add("64 replicas", FailureTest::manyReplicas);
         tap.add("an interrupt cancels a run", FailureTest::interrupt);
         tap.add("an interrupt of one run does not reach the next", FailureTest::interruptsStay);
+        tap.add("an interrupt ends a run that waits for another, at once", FailureTest::queuedInterrupt);
+        tap.add("a cancel object ends what was begun with it alone", FailureTest::cancelObject);
+        tap.add("a peer's report has what was thrown as its cause", FailureTest::causes);
         tap.add("garbage collection under load", FailureTest::collectUnderLoad);
         tap.add("strategies, groups and plans that are only dropped", FailureTest::dropped);
     }
@@ -194,6 +202,124 @@ final class FailureTest {
                 }));
                 BindingTest.usable(strategy);
             }
+        }
+    }
+
+    /** Runs `calls` while another thread's run is under way, which must end well. */
+    private static void behind(Strategy strategy, Tap.Test calls) throws Exception {
+        CountDownLatch entered = new CountDownLatch(strategy.numReplicas());
+        CountDownLatch go = new CountDownLatch(1);
+        FutureTask<Void> first = new FutureTask<>(() -> {
+            strategy.run(replica -> {
+                entered.countDown();
+                go.await();
+                replica.barrier();
+            });
+            return null;
+        });
+        new Thread(first).start();
+        entered.await();
+        try {
+            calls.run();
+            check(!first.isDone());
+        } finally {
+            go.countDown();
+            first.get();
+        }
+        BindingTest.usable(strategy);
+    }
+
+    private static void queuedInterrupt() throws Exception {
+        for (boolean caller : new boolean[] {true, false}) {
+            try (Strategy strategy = BindingTest.strategy(2, caller)) {
+                behind(strategy, () -> {
+                    ExecutorService pool = Executors.newSingleThreadExecutor();
+                    for (int i = 0; i < 2; i++) {
+                        FutureTask<DistException> seen = new FutureTask<>(() -> {
+                            DistException e = thrown(DistException.class, () -> strategy.run(replica -> {}));
+                            check(Thread.interrupted());
+                            return e;
+                        });
+                        CountDownLatch begun = new CountDownLatch(1);
+                        Future<?> task = pool.submit(() -> {
+                            begun.countDown();
+                            seen.run();
+                        });
+                        begun.await(); // whether the interrupt comes before or while it waits does not matter
+                        task.cancel(true);
+                        DistException e = seen.get(); // at once: the first run goes on
+                        equal(Status.CANCELLED, e.status());
+                        check(e.getCause() instanceof InterruptedException, e.getCause());
+                    }
+                    pool.shutdown();
+                    DistException late = thrown(DistException.class,
+                            () -> strategy.run(
+                                            replica -> {}, RunOptions.DEFAULT.timeout(Duration.ofMillis(1))));
+                    equal(Status.DEADLINE_EXCEEDED, late.status());
+                });
+            }
+        }
+    }
+
+    private static void cancelObject() throws Exception {
+        try (Strategy strategy = new Strategy(2); Cancel cancel = new Cancel()) {
+            RunOptions with = RunOptions.DEFAULT.cancel(cancel);
+            behind(strategy, () -> {
+                FutureTask<DistException> seen = new FutureTask<>(
+                        () -> thrown(DistException.class, () -> strategy.run(replica -> {}, with)));
+                new Thread(seen).start();
+                cancel.signal("the server shuts down");
+                DistException e = seen.get();
+                equal(Status.CANCELLED, e.status());
+                check(e.getMessage().contains("the server shuts down"), e);
+            });
+            check(cancel.isSignalled());
+            cancel.signal("a second time");
+            DistException again = thrown(DistException.class,
+                    () -> strategy.runValues((replica, args, kwargs) -> null, null, null, with));
+            equal(Status.CANCELLED, again.status());
+            check(again.getMessage().contains("the server shuts down"), again);
+            try (Cancel inside = new Cancel()) {
+                equal(Status.CANCELLED, thrown(DistException.class, () -> strategy.run(replica -> {
+                    if (replica.id() == 0) {
+                        inside.signal();
+                    }
+                    replica.barrier();
+                    replica.barrier();
+                }, RunOptions.DEFAULT.cancel(inside))).status());
+            }
+            BindingTest.usable(strategy);
+            try (Cancel ofMeetings = new Cancel()) {
+                CollectiveOptions meeting = NONE.cancel(ofMeetings);
+                equal(Status.CANCELLED, thrown(DistException.class, () -> strategy.run(replica -> {
+                    if (replica.id() == 1) {
+                        ofMeetings.signal("of one collective");
+                    }
+                    replica.barrier(meeting);
+                })).status());
+            }
+            BindingTest.usable(strategy);
+        }
+    }
+
+    private static void causes() {
+        try (Strategy strategy = new Strategy(3)) {
+            IOException own = new IOException("row 7");
+            Throwable[] seen = new Throwable[3];
+            thrown(IOException.class, () -> strategy.run(replica -> {
+                if (replica.id() == 1) {
+                    throw own;
+                }
+                seen[replica.id()] = thrown(DistException.class, replica::barrier);
+            }));
+            check(seen[0].getCause() == own && seen[2].getCause() == own, (Object[]) seen);
+            DistException late = thrown(DistException.class, () -> strategy.run(replica -> {
+                if (replica.id() > 0) {
+                    replica.allReduce(ReduceOp.SUM, copyOf(new float[replica.id()]));
+                }
+            }));
+            check(!late.hint().isEmpty() && late.getMessage().endsWith("Hint: " + late.hint()), late);
+            check(!late.coreMessage().contains("Hint"), late.coreMessage());
         }
     }
 

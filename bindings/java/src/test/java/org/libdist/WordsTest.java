@@ -79,6 +79,14 @@ final class WordsTest {
     private static void messages() {
         String[][] pairs = {
                 {"dist_barrier(): replica 2 is not running", "Replica.barrier(): replica 2 is not running"},
+                {"num_replicas is -1: use 1 to 256", "replicas is -1: use 1 to 256"},
+                {"dist_run_options.timeout_ns is negative", "RunOptions.timeout is negative"},
+                {"give DIST_THREADS_CALLER, LIBRARY or HOST", "give ReplicaThreads.CALLER, LIBRARY or HOST"},
+                {"op is DIST_REDUCE_USER, but options->reduce_fn is NULL",
+                        "op is ReduceOp.USER, but options.reducer is null"},
+                {"use DIST_F32 or another DIST_... type", "use DType.F32 or another DType type"},
+                {"all_reduce #1 (tag num_replicas NULL): variable \"timeout_ns\" of my_model is NULL",
+                        "all_reduce #1 (tag num_replicas NULL): variable \"timeout_ns\" of my_model is null"},
         };
         for (String[] pair : pairs) {
             equal(pair[1], Words.of(pair[0]));
