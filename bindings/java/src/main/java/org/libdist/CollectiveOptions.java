@@ -29,6 +29,7 @@ public final class CollectiveOptions {
     private long bytesPerPack;
     private Communication implementation = Communication.AUTO;
     private Cancel cancel;
+    private long elementBytes;
 
     private CollectiveOptions() {}
 
@@ -46,6 +47,7 @@ public final class CollectiveOptions {
         bytesPerPack = other.bytesPerPack;
         implementation = other.implementation;
         cancel = other.cancel;
+        elementBytes = other.elementBytes;
     }
 
     private CollectiveOptions more() {
@@ -129,6 +131,16 @@ public final class CollectiveOptions {
         return options;
     }
 
+    /**
+     * The size of one element of {@link #reducer}'s, a multiple of the dtype's, the same on all members: what
+     * it is called with is never cut inside one. 0: the dtype's.
+     */
+    public CollectiveOptions elementBytes(long elementBytes) {
+        CollectiveOptions options = more();
+        options.elementBytes = elementBytes;
+        return options;
+    }
+
     /** What ends the group's meetings in this run, for all members. */
     public CollectiveOptions cancel(Cancel cancel) {
         CollectiveOptions options = more();
@@ -138,15 +150,17 @@ public final class CollectiveOptions {
 
     /** Its function as a target of calls; null: none. */
     Target reducerTarget() {
-        return reducer == null ? null : reducerTarget(reducer);
+        return reducer == null ? null : reducerTarget(reducer, elementBytes);
     }
 
-    static Target reducerTarget(Reducer reducer) {
+    /** @param elementBytes of one of the reducer's elements; 0: the dtype's */
+    static Target reducerTarget(Reducer reducer, long elementBytes) {
         return new Target() {
             @Override
             void reduce(long acc, long in, long count, DType dtype) {
-                Elements sum = Elements.at(acc, count, dtype);
-                Elements next = Elements.at(in, count, dtype);
+                long each = elementBytes == 0 ? 1 : elementBytes / dtype.sizeBytes();
+                Elements sum = Elements.at(acc, count * each, dtype);
+                Elements next = Elements.at(in, count * each, dtype);
                 try {
                     reducer.reduce(sum, next);
                 } finally {
@@ -182,6 +196,7 @@ public final class CollectiveOptions {
         options.setBytes_per_pack(bytesPerPack);
         options.setImplementation(implementation.code);
         options.setCancel(uses.ofNullable(cancel));
+        options.setReduce_element_bytes(elementBytes);
         return options;
     }
 }

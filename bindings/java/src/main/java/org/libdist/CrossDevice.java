@@ -21,7 +21,7 @@ public final class CrossDevice extends NativeObject {
 
     /** One of TensorFlow's kinds; {@code numPacks} is taken, and of no consequence. */
     public static CrossDevice create(CrossDeviceKind kind, int numPacks) {
-        return create(kind, numPacks, null, null, null);
+        return create(kind, numPacks, null, null, 0, null);
     }
 
     /** One of TensorFlow's kinds. */
@@ -36,17 +36,26 @@ public final class CrossDevice extends NativeObject {
      * @param accumulate instead of +; null: +. MEAN divides by n afterwards
      */
     public static CrossDevice reductionToOneDevice(String device, Reducer accumulate) {
-        return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, 0, device, accumulate, null);
+        return reductionToOneDevice(device, accumulate, 0);
+    }
+
+    /**
+     * As {@link #reductionToOneDevice(String, Reducer)}, of an operator that is never cut inside an element.
+     *
+     * @param elementBytes the size of one element of the operator, a multiple of the dtype's; 0: the dtype's
+     */
+    public static CrossDevice reductionToOneDevice(String device, Reducer accumulate, long elementBytes) {
+        return create(CrossDeviceKind.REDUCTION_TO_ONE_DEVICE, 0, device, accumulate, elementBytes, null);
     }
 
     /** Functions of yours. */
     public static CrossDevice host(CrossDeviceFunctions functions) {
-        return create(CrossDeviceKind.HOST, 0, null, null, Objects.requireNonNull(functions, "functions"));
+        return create(CrossDeviceKind.HOST, 0, null, null, 0, Objects.requireNonNull(functions, "functions"));
     }
 
     private static CrossDevice create(CrossDeviceKind kind, int numPacks, String device, Reducer accumulate,
-            CrossDeviceFunctions functions) {
-        Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate)
+            long elementBytes, CrossDeviceFunctions functions) {
+        Target target = accumulate != null ? CollectiveOptions.reducerTarget(accumulate, elementBytes)
                 : functions != null        ? CrossDeviceTarget.of(functions)
                                            : null;
         long token = target == null ? 0 : Upcalls.register(target);
@@ -58,6 +67,7 @@ public final class CrossDevice extends NativeObject {
             options.setReduce_to_device(Texts.orNull(device));
             if (accumulate != null) {
                 options.set_accumulate(token);
+                options.setAccumulate_element_bytes(elementBytes);
             }
             if (functions != null) {
                 options.set_functions(token, CrossDeviceTarget.hasOwnBroadcast(functions) ? 1 : 0,

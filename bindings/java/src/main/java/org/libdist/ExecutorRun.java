@@ -180,12 +180,15 @@ final class ExecutorRun extends RunCall {
     }
 
     private <X extends Exception> void all(Body<Void> body) throws X {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interruption();
+        }
         if (Replica.isInside(strategy)) {
             throw new DistException(Status.FAILED_PRECONDITION,
                     "Strategy.run() inside a replica: runs on an executor do not nest");
         }
         try (Uses uses = new Uses()) {
-            uses.of(strategy); // open until here
+            uses.ofRun(strategy); // open until here, or until a shutdown
             turn = strategy.turns().ask();
             if (given != null) {
                 given.begin(this);

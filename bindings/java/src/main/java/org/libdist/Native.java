@@ -34,9 +34,20 @@ class Native {
     }
 
     private void destroy() {
-        destroy.accept(handle);
+        if (!isTaken()) {
+            destroy.accept(handle);
+        }
         Pressure.remove(sizeBytes);
+        destroyed();
     }
+
+    /** Whether something else has ended it already. */
+    boolean isTaken() {
+        return false;
+    }
+
+    /** It has ended. */
+    void destroyed() {}
 
     /** The handle, until as many {@link #release} as acquire. */
     synchronized long acquire() {
@@ -50,6 +61,23 @@ class Native {
     synchronized void release() {
         users--;
         endIfClosed();
+        notifyAll();
+    }
+
+    /** How many calls it is in; under this object's lock. */
+    final int users() {
+        return users;
+    }
+
+    /** Refuses new users; true: it did not before. Under this object's lock. */
+    final boolean refuse(boolean refused) {
+        boolean before = closed;
+        closed = refused;
+        return before != refused;
+    }
+
+    final long handle() {
+        return handle;
     }
 
     final synchronized void endIfClosed() {
@@ -97,6 +125,14 @@ class Native {
         closed = true; // its user stays: it is never ended here
         Pressure.remove(sizeBytes);
         return handle;
+    }
+
+    /** Ends it now, or when its last user is done. */
+    final synchronized void closeLater() {
+        if (!closed) {
+            closed = true;
+            endIfClosed();
+        }
     }
 
     /** Ends it now, or not: where another call uses it, and where libdist refuses. */

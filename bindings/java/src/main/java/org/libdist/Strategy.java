@@ -3,6 +3,7 @@
 package org.libdist;
 
 import java.lang.ref.WeakReference;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -68,7 +69,8 @@ public final class Strategy extends CrossReplica {
             long[] out = new long[1];
             DistModule.dist_strategy_create(raw, out);
             made = true;
-            return new StrategyLife(out[0], handle -> destroy(handle, tokens));
+            return new StrategyLife(
+                    out[0], handle -> destroy(handle, tokens), handle -> end(handle, tokens, h -> {}));
         } finally {
             if (!made) {
                 unregister(tokens);
@@ -86,9 +88,13 @@ public final class Strategy extends CrossReplica {
     }
 
     private static void destroy(long handle, long[] tokens) {
+        end(handle, tokens, DistModule::dist_strategy_destroy);
+    }
+
+    private static void end(long handle, long[] tokens, LongConsumer destroy) {
         WeakReference<Strategy> known = LIVE.remove(handle); // before another may have the same address
         try {
-            DistModule.dist_strategy_destroy(handle);
+            destroy.accept(handle);
         } catch (DistException e) {
             if (known != null) {
                 LIVE.put(handle, known);
@@ -111,7 +117,7 @@ public final class Strategy extends CrossReplica {
         WeakReference<Strategy> reference = LIVE.get(handle);
         Strategy strategy = reference == null ? DEFAULT.get() : reference.get();
         if (strategy == null || strategy.ask(Long::valueOf) != handle) {
-            strategy = new Strategy(new StrategyLife(handle, h -> {}), Thread.currentThread(), null);
+            strategy = new Strategy(new StrategyLife(handle, h -> {}, h -> {}), Thread.currentThread(), null);
             DEFAULT.set(strategy);
         }
         return strategy;
@@ -173,8 +179,8 @@ public final class Strategy extends CrossReplica {
             }
         };
         run.<X>run(options.cancel(),
-                (uses, token,
-                        cancel) -> DistModule.dist_run(uses.of(this), token, options.toNative(uses, cancel)));
+                (uses, token, cancel)
+                        -> DistModule.dist_run(uses.ofRun(this), token, options.toNative(uses, cancel)));
     }
 
     /**
@@ -206,7 +212,7 @@ public final class Strategy extends CrossReplica {
         long[] out = new long[1];
         run.<X>run(options.cancel(), (uses, token, cancel) -> {
             dist_run_options raw = options.toNative(uses, cancel);
-            DistModule.dist_run_values(uses.of(this), token, Value.arguments(uses, this, args),
+            DistModule.dist_run_values(uses.ofRun(this), token, Value.arguments(uses, this, args),
                     uses.ofNullable(kwargs), raw, out);
         });
         return Value.taken(out[0]);
@@ -268,6 +274,27 @@ public final class Strategy extends CrossReplica {
     public void close() {
         if (boundTo == null) {
             life.closeUnused();
+        }
+    }
+
+    /**
+     * Closes it whatever its replicas do: refuses new runs, ends those that wait and the one under way, and
+     * waits for their functions. One that has not returned in time is left alone: collectives in it fail with
+     * CANCELLED, and what it uses stays until it returns. Groups and plans end with the strategy.
+     *
+     * @param timeout the longest wait; zero: none, negative: no limit
+     * @throws DistException DEADLINE_EXCEEDED functions are still inside, and the message says whose; the
+     *         strategy is closed for this program. FAILED_PRECONDITION inside a replica, and in the
+     * strategy's scope; it is as it was
+     */
+    public void close(Duration timeout) {
+        long nanos = timeout.toNanos();
+        if (Replica.isInside(this)) {
+            throw new DistException(Status.FAILED_PRECONDITION,
+                    "Strategy.close() inside a replica of the strategy: it cannot end here");
+        }
+        if (boundTo == null) {
+            life.shutDown(nanos);
         }
     }
 

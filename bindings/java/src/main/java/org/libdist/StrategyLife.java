@@ -2,9 +2,15 @@
 
 package org.libdist;
 
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
+import org.libdist.internal.DistModule;
 
 /**
  * A strategy's handle. The collector may find groups and plans in any order: the strategy goes after the
@@ -12,29 +18,42 @@ import java.util.function.LongConsumer;
  */
 final class StrategyLife extends Native {
     private final Queue<Native> uncollected = new ConcurrentLinkedQueue<>();
-    private int dependents;
+    private final Set<Native> dependents = Collections.newSetFromMap(new IdentityHashMap<>());
+    private final LongConsumer forget; // what Java knows of the strategy besides
+    private int runs; // of its users those that a shutdown ends
+    private volatile boolean shutDown; // libdist has taken the handle
 
-    StrategyLife(long handle, LongConsumer destroy) {
+    /** @param forget is part of {@code destroy} too */
+    StrategyLife(long handle, LongConsumer destroy, LongConsumer forget) {
         super("strategy", handle, destroy);
+        this.forget = forget;
     }
 
     @Override
     boolean isIdle() {
-        return super.isIdle() && dependents == 0;
+        return super.isIdle() && !shutDown && dependents.isEmpty();
     }
 
-    /** The life of something that has to end before the strategy. */
+    synchronized void running(int more) {
+        runs += more;
+    }
+
+    /** The life of something that has to end before the strategy; a shutdown ends it too. */
     Native dependent(String what, long handle, LongConsumer destroy) {
-        synchronized (this) {
-            dependents++;
-        }
-        return new Native(what, handle, h -> {
-            destroy.accept(h);
-            synchronized (this) {
-                dependents--;
-                endIfClosed();
+        Native dependent = new Native(what, handle, destroy) {
+            @Override
+            void destroyed() {
+                synchronized (StrategyLife.this) {
+                    dependents.remove(this);
+                    StrategyLife.this.endIfClosed();
+                }
             }
-        }) {
+
+            @Override
+            boolean isTaken() {
+                return shutDown && what.equals("group");
+            }
+
             @Override
             void close() {
                 closeUnused("the " + what + " is in use: close it while no run is under way");
@@ -51,6 +70,10 @@ final class StrategyLife extends Native {
                 collectRest();
             }
         };
+        synchronized (this) {
+            dependents.add(dependent);
+        }
+        return dependent;
     }
 
     /** Ends what could not be ended before. */
@@ -67,5 +90,76 @@ final class StrategyLife extends Native {
     void closeUnused() {
         collectRest();
         closeUnused("a run is under way: close the strategy after run() has returned");
+    }
+
+    /** What the user's close(Duration) does. */
+    void shutDown(long timeoutNanos) {
+        long begun = System.nanoTime();
+        synchronized (this) {
+            if (!refuse(true)) {
+                return;
+            }
+            if (!awaitOthers(timeoutNanos)) { // they may use the handle for as long as they like
+                endWhenUnused();
+                throw new DistException(Status.DEADLINE_EXCEEDED,
+                        "the strategy is closed, but " + (users() - runs)
+                                + " calls of its methods by other threads have not returned; it ends when they have");
+            }
+        }
+        long left = timeoutNanos < 0 ? -1 : Math.max(timeoutNanos - (System.nanoTime() - begun), 0);
+        try {
+            DistModule.dist_strategy_shutdown(handle(), left);
+        } catch (DistException e) {
+            if (e.status() != Status.DEADLINE_EXCEEDED) {
+                synchronized (this) {
+                    refuse(false);
+                }
+                throw e;
+            }
+            taken();
+            throw e;
+        }
+        taken();
+    }
+
+    /** Whether all users but runs are done in time; under this object's lock, which waiting gives up. */
+    private boolean awaitOthers(long timeoutNanos) {
+        long deadline = System.nanoTime() + timeoutNanos;
+        boolean interrupted = false;
+        while (users() > runs) {
+            long left = timeoutNanos < 0 ? Long.MAX_VALUE : deadline - System.nanoTime();
+            if (left <= 0) {
+                break;
+            }
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, Math.min(left, TimeUnit.SECONDS.toNanos(1)));
+            } catch (InterruptedException e) {
+                interrupted = true;
+                break;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return users() <= runs;
+    }
+
+    /** The last user destroys it; runs end, so that there is a last one. */
+    private void endWhenUnused() {
+        try {
+            DistModule.dist_strategy_cancel(handle());
+        } catch (DistException e) {
+            // nothing is lost: it ends with its last user
+        }
+    }
+
+    private void taken() {
+        List<Native> left;
+        synchronized (this) {
+            shutDown = true;
+            left = List.copyOf(dependents);
+        }
+        left.forEach(Native::closeLater);
+        forget.accept(handle());
     }
 }

@@ -29,6 +29,7 @@ public final class StrategyOptions {
     private List<MeshAxis> axes = List.of();
     private boolean useSpmdPartitioning;
     private Executor executor;
+    private long asyncBytes;
 
     private StrategyOptions() {}
 
@@ -49,6 +50,7 @@ public final class StrategyOptions {
         copy.axes = axes;
         copy.useSpmdPartitioning = useSpmdPartitioning;
         copy.executor = executor;
+        copy.asyncBytes = asyncBytes;
         return copy;
     }
 
@@ -174,6 +176,16 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /**
+     * The most memory that collectives under way may take that wait for others; 0: 64 MiB, or 2 MiB a replica
+     * where that is more.
+     */
+    public StrategyOptions asyncBytes(long asyncBytes) {
+        StrategyOptions copy = copy();
+        copy.asyncBytes = asyncBytes;
+        return copy;
+    }
+
     /** @param tokens gets those of the log and the functions, which live as long as the strategy */
     dist_strategy_options toNative(Uses uses, long[] tokens) {
         dist_strategy_options options = new dist_strategy_options();
@@ -200,6 +212,7 @@ public final class StrategyOptions {
                     axes.stream().mapToInt(MeshAxis::size).toArray(), axes.size());
         }
         options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
+        options.setAsync_bytes(asyncBytes);
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);

@@ -25,6 +25,15 @@ final class Uses implements AutoCloseable {
         return handle;
     }
 
+    /** As {@link #of}, of the strategy of a run, which a shutdown ends. */
+    long ofRun(Strategy strategy) {
+        long handle = strategy.acquire();
+        strategy.life().running(1);
+        acquired.add(strategy);
+        deferred.add(() -> strategy.life().running(-1));
+        return handle;
+    }
+
     long ofNullable(NativeObject object) {
         return object == null ? 0 : of(object);
     }

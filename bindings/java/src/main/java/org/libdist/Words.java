@@ -54,6 +54,7 @@ final class Words {
             Map.entry("work_test", "Work.isDone"), Map.entry("work_wait_any", "Work.any"),
             Map.entry("work_start", "Plan.start"), Map.entry("work_ready", "Plan.ready"),
             Map.entry("work_destroy", "Plan.close"), Map.entry("cancel_create", "new Cancel"),
+            Map.entry("strategy_shutdown", "Strategy.close"),
             Map.entry("cancel_signalled", "Cancel.isSignalled"),
             Map.entry("variable_class", "Variable.variableClass"),
             Map.entry("checkpoint_metadata_key", "Checkpoint.metadata"),

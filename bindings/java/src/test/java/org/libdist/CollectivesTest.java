@@ -23,6 +23,7 @@ final class CollectivesTest {
     private CollectivesTest() {}
 
     static void addTo(Tap tap) {
+        tap.add("an operator on elements of several numbers", CollectivesTest::wideElements);
         tap.add("lists, strided and out of place", CollectivesTest::lists);
         tap.add("every collective", CollectivesTest::everyCollective);
         tap.add("weights, contributions, numerics", CollectivesTest::weighted);
@@ -33,6 +34,30 @@ final class CollectivesTest {
         tap.add("plans over several runs", CollectivesTest::plans);
         tap.add("reduceApply: SGD, momentum, clip, own function", CollectivesTest::reduceApply);
         tap.add("parallelFor", CollectivesTest::parallelFor);
+    }
+
+    /** Complex products: pairs that no piece may cut. */
+    private static void wideElements() {
+        CollectiveOptions product =
+                CollectiveOptions.NONE.elementBytes(2 * Float.BYTES).reducer((acc, in) -> {
+                    for (int i = 0; i < acc.size(); i += 2) {
+                        double real = acc.get(i) * in.get(i) - acc.get(i + 1) * in.get(i + 1);
+                        acc.set(i + 1, acc.get(i) * in.get(i + 1) + acc.get(i + 1) * in.get(i));
+                        acc.set(i, real);
+                    }
+                });
+        try (Strategy strategy = new Strategy(3)) {
+            strategy.run(replica -> {
+                Tensor numbers = Tensors.copyOf(new float[] {2, 0, 1, 1});
+                replica.allReduce(ReduceOp.USER, List.of(numbers), product);
+                floats(numbers, 8, 0, -2, 2); // 2^3 and (1 + i)^3
+            });
+            equal(Status.INVALID_ARGUMENT,
+                    thrown(DistException.class,
+                            () -> strategy.run(replica -> replica.allReduce(ReduceOp.USER,
+                                                    List.of(Tensors.copyOf(new float[3])), product)))
+                            .status());
+        }
     }
 
     private static void lists() {

@@ -33,6 +33,7 @@ final class FailureTest {
         tap.add("an interrupt of one run does not reach the next", FailureTest::interruptsStay);
         tap.add("an interrupt ends a run that waits for another, at once", FailureTest::queuedInterrupt);
         tap.add("a cancel object ends what was begun with it alone", FailureTest::cancelObject);
+        tap.add("a timed close ends a strategy whose replica is stuck", FailureTest::shutDown);
         tap.add("a peer's report has what was thrown as its cause", FailureTest::causes);
         tap.add("garbage collection under load", FailureTest::collectUnderLoad);
         tap.add("strategies, groups and plans that are only dropped", FailureTest::dropped);
@@ -300,6 +301,43 @@ final class FailureTest {
             }
             BindingTest.usable(strategy);
         }
+    }
+
+    private static void shutDown() throws Exception {
+        for (boolean caller : new boolean[] {true, false}) {
+            Strategy strategy = BindingTest.strategy(2, caller);
+            CountDownLatch stuck = new CountDownLatch(1);
+            CountDownLatch go = new CountDownLatch(1);
+            FutureTask<DistException> first =
+                    new FutureTask<>(() -> thrown(DistException.class, () -> strategy.run(replica -> {
+                        if (replica.id() == 1) {
+                            stuck.countDown();
+                            go.await();
+                        }
+                        replica.barrier();
+                    })));
+            new Thread(first).start();
+            stuck.await();
+            DistException e = thrown(DistException.class, () -> strategy.close(Duration.ofMillis(20)));
+            equal(Status.DEADLINE_EXCEEDED, e.status());
+            check(e.getMessage().matches("(?s).*replicas? 1.*"), e); // who is inside
+            equal(Status.FAILED_PRECONDITION,
+                    thrown(DistException.class, () -> strategy.run(replica -> {})).status());
+            strategy.close();
+            strategy.close(Duration.ZERO);
+            go.countDown();
+            equal(Status.CANCELLED, first.get().status());
+        }
+        Strategy idle = new Strategy(2);
+        Group group = Group.create(idle, 0, 1);
+        idle.run(replica -> {
+            replica.planned().allReduce(ReduceOp.SUM, List.of(copyOf(new float[] {1})), NONE.group(group));
+            equal(Status.FAILED_PRECONDITION,
+                    thrown(DistException.class, () -> idle.close(Duration.ZERO)).status());
+        });
+        idle.close(Duration.ofMinutes(1)); // groups and plans end with it
+        equal(Status.FAILED_PRECONDITION, thrown(DistException.class, group::size).status());
+        group.close();
     }
 
     private static void causes() {
