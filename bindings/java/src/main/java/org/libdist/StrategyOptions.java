@@ -30,6 +30,7 @@ public final class StrategyOptions {
     private boolean useSpmdPartitioning;
     private Executor executor;
     private long asyncBytes;
+    private long stackSizeBytes;
 
     private StrategyOptions() {}
 
@@ -51,6 +52,7 @@ public final class StrategyOptions {
         copy.useSpmdPartitioning = useSpmdPartitioning;
         copy.executor = executor;
         copy.asyncBytes = asyncBytes;
+        copy.stackSizeBytes = stackSizeBytes;
         return copy;
     }
 
@@ -186,6 +188,13 @@ public final class StrategyOptions {
         return copy;
     }
 
+    /** The stack of each library thread, at least 256 KiB; 0: the system's default. */
+    public StrategyOptions stackSizeBytes(long stackSizeBytes) {
+        StrategyOptions copy = copy();
+        copy.stackSizeBytes = stackSizeBytes;
+        return copy;
+    }
+
     /** @param tokens gets those of the log and the functions, which live as long as the strategy */
     dist_strategy_options toNative(Uses uses, long[] tokens) {
         dist_strategy_options options = new dist_strategy_options();
@@ -213,6 +222,7 @@ public final class StrategyOptions {
         }
         options.setUse_spmd_partitioning(useSpmdPartitioning ? 1 : 0);
         options.setAsync_bytes(asyncBytes);
+        options.setStack_size_bytes(stackSizeBytes);
         if (log != null) {
             tokens[0] = Upcalls.register(logTarget(log));
             options.set_log(tokens[0]);
