@@ -81,10 +81,7 @@ class Gatherer {
 
   Status gather(Value& value, const Path& path, ValueRef* out) {
     if (value.is_nest()) return gather_items(value, path, out);
-    if (!value.distributed()) {
-      *out = ValueRef::share(&value);
-      return kOk;
-    }
+    if (!value.distributed()) return gather_undistributed(value, path, out);
     if (static_cast<int32_t>(value.items().size()) != context_.num_replicas) {
       return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
                               PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
@@ -98,6 +95,28 @@ class Gatherer {
     return map_items(
         *context_.memory, value, path,
         [this](Value& item, const Path& here, ValueRef* made) { return gather(item, here, made); }, out);
+  }
+
+  // The copies of a variable are as different things as components; all else that is not distributed stays as
+  // it is.
+  Status gather_undistributed(Value& value, const Path& path, ValueRef* out) {
+    if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
+      return fail(DIST_UNIMPLEMENTED, "%s is %s; tensors are joined, and nests of them",
+                  PathText(path).c_str(), Value::kind_name(value.kind()));
+    }
+    const Variable* const variable = value.variable();
+    if (variable == nullptr || variable->num_copies() == 1) {
+      *out = ValueRef::share(&value);
+      return kOk;
+    }
+    if (variable->num_copies() != context_.num_replicas) {
+      return invalid_argument(
+          "%s is a variable of %d copies for %d replicas: it was made for another strategy",
+          PathText(path).c_str(), variable->num_copies(), context_.num_replicas);
+    }
+    std::pmr::vector<dist_tensor> tensors(context_.memory);
+    for (int32_t r = 0; r < context_.num_replicas; ++r) tensors.push_back(variable->component(r));
+    return join(context_, tensors, axis_, path, out);
   }
 
   Status gather_components(Value& value, const Path& path, ValueRef* out) {

@@ -2313,7 +2313,7 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, d
  *
  *     out = value[0], ..., value[R-1], one after another along `axis`
  *
- * What is not distributed is given back as it is. One replica: as it is.
+ * Of a variable the copies are joined. What else is not distributed is given back as it is. One replica: as it is.
  *
  * Shape    Sizes may differ along the axis only; it counts from the end where it is negative.
  * Order    By replica id; bits are copied.

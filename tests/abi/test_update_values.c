@@ -324,6 +324,45 @@ static void gathers_join_along_an_axis(void **state) {
   dist_value_release(spread);
 }
 
+static void gathers_join_the_copies_of_a_variable(void **state) {
+  const int64_t shape[] = {2};
+  const double numbers[] = {1, 2}, joined[] = {1, 2, 1, 2, 1, 2};
+  dist_value *tensor = tensor_of(*state, DIST_F32, 1, shape, numbers);
+  for (int32_t mode = DIST_SYNCHRONIZATION_ON_WRITE; mode <= DIST_SYNCHRONIZATION_ON_READ; mode++) {
+    dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
+    options.synchronization = mode;
+    options.aggregation = DIST_AGGREGATION_SUM;
+    dist_variable *variable = NULL;
+    dist_value *value = NULL, *result = NULL;
+    dist_tensor initial;
+    assert_int_equal(dist_value_tensor(tensor, &initial), DIST_OK);
+    assert_int_equal(dist_variable_create(*state, &initial, &options, &variable), DIST_OK);
+    assert_int_equal(dist_value_create_variable(variable, &value), DIST_OK);
+    assert_int_equal(dist_gather(*state, value, 0, &result), DIST_OK);
+    assert_tensor(result, DIST_F32, 6, joined);
+    dist_value_release(result);
+    dist_value_release(value);
+    dist_variable_destroy(variable);
+  }
+  dist_value_release(tensor);
+}
+
+static void gathers_refuse_indexed_slices(void **state) {
+  const int64_t shape[] = {1};
+  const double zero = 0, one = 1;
+  dist_value *index = tensor_of(*state, DIST_I64, 1, shape, &zero);
+  dist_value *size = tensor_of(*state, DIST_I64, 1, shape, &one);
+  dist_value *const parts[] = {size, index, size};
+  dist_value *slices = NULL, *result = NULL;
+  assert_int_equal(dist_value_create_composite(*state, DIST_VALUE_INDEXED_SLICES, parts, 3, &slices),
+                   DIST_OK);
+  assert_int_equal(dist_gather(*state, slices, 0, &result), DIST_UNIMPLEMENTED);
+  assert_null(result);
+  dist_value_release(slices);
+  dist_value_release(size);
+  dist_value_release(index);
+}
+
 static dist_status gather_inside(dist_replica *replica, void *user_data) {
   dist_value *result = NULL;
   return dist_gather(dist_replica_strategy(replica), user_data, 0, &result);
@@ -370,6 +409,8 @@ int main(void) {
       cmocka_unit_test(central_storage_updates_its_one_copy),
       cmocka_unit_test(copies_know_their_variable),
       cmocka_unit_test(gathers_join_along_an_axis),
+      cmocka_unit_test(gathers_join_the_copies_of_a_variable),
+      cmocka_unit_test(gathers_refuse_indexed_slices),
       cmocka_unit_test(broadcasts_and_contexts),
   };
   return cmocka_run_group_tests_name("update_values", tests, make_strategy, end_strategy);
