@@ -181,6 +181,7 @@ template <class Number> bool numbers_of(PyObject *sequence, std::vector<Number> 
 %dist_handle(dist_strategy)
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
+%dist_handle(dist_cancel)
 %dist_handle(dist_work)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)

@@ -19,6 +19,7 @@ from ._options import Options
 from ._outside import Destination, Properties, ValueContext
 from ._tensors import Array, Tensor, TensorLike, dtype_of, numpy_dtype
 from ._updates import UpdatePlace
+from .cancel import Cancel
 from .checkpoint import Checkpoint
 from .checkpoint import load as load_checkpoint
 from .checkpoint import save as save_checkpoint
@@ -117,6 +118,7 @@ __all__ = [
     "Assign",
     "Begin",
     "Block",
+    "Cancel",
     "Cancelled",
     "Checkpoint",
     "Collective",

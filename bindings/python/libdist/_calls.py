@@ -118,14 +118,21 @@ def call(failures: Failures, native: Callable[..., Any], *arguments: Any) -> Any
     return result
 
 
+def _given_up() -> int:
+    """Tells libdist, of a replica that begins after the run's deadline."""
+    return int(_cdist.fail(Status.CANCELLED, "the run was given up at its deadline, before this replica began"))
+
+
 class _Callbacks(_cdist.Callbacks):
     """The one object that takes all calls of libdist; see dist.i, section 4."""
 
     def replica(self, token: int, replica: int) -> int:
-        return int(_targets[token].on_replica(replica))
+        run = _targets.get(token)
+        return int(run.on_replica(replica)) if run is not None else _given_up()
 
     def values(self, token: int, replica: int, args: int, kwargs: int) -> int:
-        return int(_targets[token].on_values(replica, args, kwargs))
+        run = _targets.get(token)
+        return int(run.on_values(replica, args, kwargs)) if run is not None else -_given_up()
 
     def merge(self, token: int, strategy: int, args: int) -> int:
         return int(_targets[token].on_merge(strategy, args))

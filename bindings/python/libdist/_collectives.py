@@ -11,6 +11,7 @@ from . import _calls, _cdist, _tensors
 from ._options import native_options
 from .constants import DType, ReduceOp, ScanKind
 from .errors import InvalidArgument
+from .names import op_number
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Operator = Callable[[Any, Any], None]
 """op(acc, values): acc[:] = op(acc, values), for pieces of a tensor, from several threads at once."""
-Op = Union[int, Operator]
-"""A ReduceOp, or the program's own operator."""
+Op = Union[int, str, Operator]
+"""A ReduceOp, its name, or the program's own operator."""
 
 
 class _Operator:
@@ -127,7 +128,7 @@ class Collectives(Generic[Result]):
                 issue.operator = _Operator(op)
                 issue.some_options().set_reduce(issue.operator.token)
                 op = ReduceOp.USER
-            issue.head = (int(op), *head)
+            issue.head = (op_number(op), *head)
         if x is not None:
             issue.ins = _tensors.give_all(_listed(x))
         if out is not None:

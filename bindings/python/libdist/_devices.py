@@ -10,6 +10,7 @@ import numpy as np
 from . import _calls, _cdist, _tensors, values
 from ._collectives import _like
 from ._options import nanoseconds, native_options
+from .cancel import Cancel, handle_of
 from .constants import DType, Edge, PartitionKind
 from .errors import DeadlineExceeded, InvalidArgument
 from .group import Group
@@ -70,6 +71,7 @@ class Devices:
         *,
         results: Union[None, Partition, Sequence[Partition]] = None,
         timeout: Optional[float] = None,
+        cancel: Optional[Cancel] = None,
     ) -> Any:
         """Calls `fn(device, *args, **kwargs)` on every logical device, at the same time, and joins what they return.
 
@@ -77,7 +79,7 @@ class Devices:
         whose id is the logical device, and whose collectives are among the replica's devices. If one raises, its
         peers' collectives end at once, and that very exception is raised.
         results: how results belong together, one Partition for all leaves or one for each; None: as fits. timeout:
-        seconds, of the whole call.
+        seconds, of the whole call. cancel: ends it, and nothing else.
         """
         from ._runs import Run
 
@@ -91,6 +93,7 @@ class Devices:
             named = values.make(self.strategy._handle, kwargs, run.seen) if kwargs is not None else None
             options, kept = _cdist.dist_devices_options(), []
             options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+            options.cancel = handle_of(cancel)
             if results is not None:
                 kept = [one._native() for one in ([results] if isinstance(results, Partition) else results)]
                 for one in kept:

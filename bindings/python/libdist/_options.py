@@ -7,8 +7,10 @@ import math
 from typing import TYPE_CHECKING, Any, Optional, Sequence, TypedDict, Union
 
 from . import _cdist
+from .cancel import handle_of
 
 if TYPE_CHECKING:
+    from .cancel import Cancel
     from .group import Group
 
 
@@ -30,6 +32,8 @@ class Options(TypedDict, total=False):
     """Seconds: the longest wait for a peer; None: the strategy's; negative or inf: no limit."""
     group: Optional[Group]
     """Who meets; None: all replicas."""
+    cancel: Optional[Cancel]
+    """Ends the group's meetings in this run, for all its members; None: none."""
     axis: int
     """The dimension that parts are cut from or joined along; negative ones count from the end."""
     numerics: int
@@ -61,6 +65,8 @@ def native_options(options: dict[str, Any]) -> Any:
             native.timeout_ns = nanoseconds(given)
         elif name == "group":
             native.group = 0 if given is None else given._native()
+        elif name == "cancel":
+            native.cancel = handle_of(given)
         elif name in _PLAIN:
             setattr(native, name, int(given))
         elif name == "weights":

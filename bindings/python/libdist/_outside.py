@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, values
 from ._updates import UpdateFn, update_values
+from .communication import CommunicationOptions
 from .constants import StrategyKind
+from .names import op_number
 from .values import Value
 from .variables import Variable
 
@@ -167,28 +169,44 @@ class Outside:
 
     # ---- values --------------------------------------------------------------------------------------------
 
-    def reduce(self, op: int, value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
+    def reduce(self, op: Union[int, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
         """Reduces a per-replica value to one tensor; with an axis, or several, over these too. op: SUM or MEAN."""
         handle = self._native("dist_reduce")
         axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
         given = values.make(handle, value)
-        return values.owned(self._call(_cdist.dist_reduce, handle, int(op), given._handle, axes, len(axes or ())))
+        return values.owned(self._call(_cdist.dist_reduce, handle, op_number(op), given._handle, axes, len(axes or ())))
 
-    def reduce_to(self, op: int, value: Any, destination: Where = None) -> Any:
-        """Reduces a per-replica value to where it is wanted."""
+    def reduce_to(
+        self,
+        op: Union[int, str],
+        value: Any,
+        destination: Where = None,
+        *,
+        options: Optional[CommunicationOptions] = None,
+    ) -> Any:
+        """Reduces a per-replica value to where it is wanted. options: of no consequence for the result."""
         handle = self._native("dist_reduce_to")
         where = Destinations(handle, [destination] if destination is not None else [])
         given = values.make(handle, value)
-        return values.owned(self._call(_cdist.dist_reduce_to, handle, int(op), given._handle, where.get(), None))
+        native = None if options is None else options._native()
+        arguments = (handle, op_number(op), given._handle, where.get(), native)
+        return values.owned(self._call(_cdist.dist_reduce_to, *arguments))
 
-    def batch_reduce_to(self, op: int, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
+    def batch_reduce_to(
+        self,
+        op: Union[int, str],
+        pairs: Sequence[tuple[Any, Where]],
+        *,
+        options: Optional[CommunicationOptions] = None,
+    ) -> list[Any]:
         """reduce_to() of several (value, destination) pairs in one pass."""
         handle = self._native("dist_batch_reduce_to")
         given = [values.make(handle, value) for value, _ in pairs]
         where = Destinations(handle, _all_or_none(pairs))
         handles = [value._handle for value in given]
-        given_to = (handles, where.get(), (len(handles), None))
-        results = self._call(_cdist.dist_batch_reduce_to, handle, int(op), *given_to)
+        native = None if options is None else options._native()
+        given_to = (handles, where.get(), (len(handles), native))
+        results = self._call(_cdist.dist_batch_reduce_to, handle, op_number(op), *given_to)
         return [values.owned(result) for result in results]
 
     def broadcast_to(self, value: Any, destination: Where = None) -> Any:

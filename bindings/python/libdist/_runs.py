@@ -44,12 +44,12 @@ class Run:
         self.seen = values.Seen()
         self.shared = values.Shared()
         self._lock = threading.Lock()
+        self._begun = 0
         self._left = 0
         self._given_up = False
 
     def on_replica(self, handle: int) -> int:
-        replica = Replica(handle, self.strategy, self.shared)
-        current.replicas.append(replica)
+        replica = self._begin(handle)
         try:
             self.results[replica.id] = self.fn(replica)
             return 0
@@ -59,8 +59,7 @@ class Run:
             self._leave(replica)
 
     def on_values(self, handle: int, args: int, kwargs: int) -> int:
-        replica = Replica(handle, self.strategy, self.shared)
-        current.replicas.append(replica)
+        replica = self._begin(handle)
         try:
             positional = values.borrowed(args, self.seen) or ()
             named = values.borrowed(kwargs, self.seen) or {}
@@ -72,19 +71,29 @@ class Run:
             self._leave(replica)
 
     def end(self, abandoned: bool) -> None:
-        """The native call is over. After a deadline replicas may be inside still: the last of them ends the run."""
+        """The native call is over. After a deadline replicas may be inside still: the last of them ends the run.
+
+        One that begins later yet finds no run any more (_calls), and is told that it was given up.
+        """
         with self._lock:
             self._given_up = abandoned
-            over = not abandoned or self._left == len(self.results)
+            over = not abandoned or self._left == self._begun
         if over:
             _calls.release(self.token)
+
+    def _begin(self, handle: int) -> Replica:
+        with self._lock:
+            self._begun += 1
+        replica = Replica(handle, self.strategy, self.shared)
+        current.replicas.append(replica)
+        return replica
 
     def _leave(self, replica: Replica) -> None:
         replica._over = True
         current.replicas.pop()
         with self._lock:
             self._left += 1
-            last = self._given_up and self._left == len(self.results)
+            last = self._given_up and self._left == self._begun
         if last:
             _calls.release(self.token)
 

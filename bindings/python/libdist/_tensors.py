@@ -223,10 +223,14 @@ def owner_of(array: Any) -> Any:
     if isinstance(array, Tensor):
         array = array.array
     base = array.base
+    if type(array) is not np.ndarray and isinstance(base, np.ndarray) and _same(array, base):
+        array, base = base, base.base  # a subclass's view of the whole
     if _BF16 is not None and array.dtype == _BF16 and isinstance(base, np.ndarray):
         array, base = base, base.base
-    if type(base) is not _Memory:
-        return None
-    given, now = base.__array_interface__, array.__array_interface__
-    same = given["data"][0] == now["data"][0] and given["shape"] == now["shape"] and given["typestr"] == now["typestr"]
-    return base.owner if same and given["strides"] == now["strides"] else None
+    return base.owner if type(base) is _Memory and _same(array, base) else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two things are the same elements in the same order."""
+    a, b = one.__array_interface__, other.__array_interface__
+    return all(a[key] == b[key] for key in ("shape", "typestr", "strides")) and bool(a["data"][0] == b["data"][0])

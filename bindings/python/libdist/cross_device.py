@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _calls, _cdist, _tensors, values
 from ._outside import Destinations, Where, _all_or_none
 from .constants import CrossDeviceKind, ReduceOp
 from .errors import FailedPrecondition
+from .names import op_number
 
 ReduceFn = Callable[[ReduceOp, list[Any], Any], None]
 """reduce(op, components, out): out[...] = components[0] op components[1] ..."""
@@ -136,22 +137,24 @@ class CrossDevice:
         device: Optional[str] = _cdist.dist_cross_device_device(self._native())
         return device
 
-    def reduce(self, op: int, value: Any, destination: Where) -> Any:
+    def reduce(self, op: Union[int, str], value: Any, destination: Where) -> Any:
         """Strategy.reduce_to() without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = values.make(maker, value)
         where = Destinations(maker, [destination] if destination is not None else [])
         native = _cdist.dist_cross_device_reduce
-        return values.owned(self._call(native, int(op), given._handle, where.get()))
+        return values.owned(self._call(native, op_number(op), given._handle, where.get()))
 
-    def batch_reduce(self, op: int, pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
+    def batch_reduce(self, op: Union[int, str], pairs: Sequence[tuple[Any, Where]]) -> list[Any]:
         """Strategy.batch_reduce_to() without a strategy."""
         maker = _cdist.dist_get_strategy()
         given = [values.make(maker, value) for value, _ in pairs]
         where = Destinations(maker, _all_or_none(pairs))
         handles = [value._handle for value in given]
         native = _cdist.dist_cross_device_batch_reduce
-        return [values.owned(result) for result in self._call(native, int(op), handles, where.get(), len(handles))]
+        return [
+            values.owned(result) for result in self._call(native, op_number(op), handles, where.get(), len(handles))
+        ]
 
     def broadcast(self, value: Any, destination: Where) -> Any:
         """Strategy.broadcast_to() without a strategy."""

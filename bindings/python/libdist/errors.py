@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _cdist
+from ._words import in_python
 from .constants import Collective, Status
 
 
@@ -195,7 +196,7 @@ def _from_record(record: bytes) -> DistError:
     status, worker, replica, collective, group, sequence = map(int, fields[:6])
     error = error_of(
         status,
-        fields[6],
+        in_python(fields[6]),
         worker=worker,
         replica=replica,
         collective=collective,
@@ -204,7 +205,7 @@ def _from_record(record: bytes) -> DistError:
         tag=fields[7],
         expected=fields[8],
         received=fields[9],
-        hint=fields[10],
+        hint=in_python(fields[10]),
         logical_device=int(fields[11]),
     )
     error._told = True

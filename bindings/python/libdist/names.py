@@ -6,10 +6,11 @@ The numbers may be members of libdist's enums, or plain; a *_name() gives None f
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Union
 
 from . import _cdist
 from .constants import Aggregation, Communication, InputMode, ReduceOp, ShardPolicy, Synchronization
+from .errors import InvalidArgument
 
 
 def version() -> int:
@@ -31,6 +32,19 @@ def reduce_op_name(op: int) -> Optional[str]:
     """Of a ReduceOp: "SUM", "MEAN" ..."""
     name: Optional[str] = _cdist.dist_reduce_op_name(int(op))
     return name
+
+
+def op_number(op: Union[int, str]) -> int:
+    """The number of a ReduceOp, or of its name in any case: "SUM", "mean" ..."""
+    if isinstance(op, str):
+        if op.upper() not in ReduceOp.__members__:
+            raise InvalidArgument(
+                f"{op!r} is no operator: a libdist.ReduceOp, or one of {', '.join(ReduceOp.__members__)}"
+            )
+        return int(ReduceOp[op.upper()])
+    if not isinstance(op, int):
+        raise TypeError(f'{op!r} is no operator: a libdist.ReduceOp, or its name, "SUM"')
+    return int(op)
 
 
 def communication_name(implementation: int) -> Optional[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from ._options import nanoseconds, native_options
 from ._updates import UpdateFn, update_values
 from .constants import Apply, Assign, DType
 from .errors import FailedPrecondition
+from .names import op_number
 from .work import Begin, Plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._options import Options
+    from .cancel import Cancel
     from .strategy import Strategy
     from .variables import Variable
 
@@ -140,7 +142,7 @@ class Replica(Collectives[Any], Devices):
 
         SUM adds from left to right by replica id: the same bits on every replica and in every run.
         """
-        if out is x and not options and type(x) is np.ndarray and not self._over and not callable(op):
+        if out is x and not options and type(x) is np.ndarray and not self._over and isinstance(op, int):
             if _cdist.quick_all_reduce(self._handle, op, x, None, 0) is not NotImplemented:
                 return out
         return super().all_reduce(op, x, out, **options)
@@ -152,21 +154,28 @@ class Replica(Collectives[Any], Devices):
                 return x
         return super().broadcast(root, x, out, **options)
 
-    def barrier(self, *, tag: str = "", timeout: Optional[float] = None, group: Any = None) -> None:
+    def barrier(
+        self,
+        *,
+        tag: str = "",
+        timeout: Optional[float] = None,
+        group: Any = None,
+        cancel: Optional[Cancel] = None,
+    ) -> None:
         """Returns when every member has come."""
         self._check("dist_barrier")
-        if group is None:
+        if group is None and cancel is None:
             _cdist.quick_barrier(self._handle, tag, nanoseconds(timeout))
         else:
-            given = native_options({"tag": tag, "timeout": timeout, "group": group})
+            given = native_options({"tag": tag, "timeout": timeout, "group": group, "cancel": cancel})
             _cdist.dist_barrier(self._handle, given)
 
-    def all_reduce_value(self, op: int, value: Any, **options: Unpack[Options]) -> Any:
+    def all_reduce_value(self, op: Union[int, str], value: Any, **options: Unpack[Options]) -> Any:
         """all_reduce() of a nest: every leaf is reduced, indexed slices are joined."""
         self._check("dist_all_reduce_value")
         given = values.make(self.strategy._handle, value)
         native = native_options(dict(options))
-        return values.owned(_cdist.dist_all_reduce_value(self._handle, int(op), given._handle, native))
+        return values.owned(_cdist.dist_all_reduce_value(self._handle, op_number(op), given._handle, native))
 
     def all_gather_value(self, value: Any, **options: Unpack[Options]) -> Any:
         """all_gather() of a nest; sizes along the axis may differ."""
@@ -177,7 +186,7 @@ class Replica(Collectives[Any], Devices):
 
     def reduce_apply(
         self,
-        op: int,
+        op: Union[int, str],
         gradients: Sequence[Any],
         parameters: Sequence[Any],
         *,
@@ -212,7 +221,9 @@ class Replica(Collectives[Any], Devices):
         native = native_options(dict(options))
         try:
             failures = target.failures if target else _calls.Failures()
-            _calls.call(failures, _cdist.dist_reduce_apply, self._handle, int(op), ins, outs, len(outs), apply, native)
+            _calls.call(
+                failures, _cdist.dist_reduce_apply, self._handle, op_number(op), ins, outs, len(outs), apply, native
+            )
         finally:
             _calls.release(token)
         return float(apply.norm()) if clip_norm > 0 else None
@@ -225,6 +236,7 @@ class Replica(Collectives[Any], Devices):
         *,
         tag: str = "",
         timeout: Optional[float] = None,
+        cancel: Optional[Cancel] = None,
     ) -> Any:
         """All replicas meet, and `fn(strategy, *args, **kwargs)` runs once for all of them, on replica 0's thread.
 
@@ -234,7 +246,8 @@ class Replica(Collectives[Any], Devices):
         given = values.arguments(self.strategy._handle, (*args, kwargs) if kwargs else args, self._seen())
         target = _Merge(fn, self.strategy, bool(kwargs))
         token = _calls.keep(target)
-        native = native_options({"tag": tag, "timeout": timeout}) if tag or timeout is not None else None
+        given_any = tag or timeout is not None or cancel is not None
+        native = native_options({"tag": tag, "timeout": timeout, "cancel": cancel}) if given_any else None
         try:
             result = _calls.call(
                 target.failures, _cdist.dist_merge_call, self._handle, token, values.handle_of(given), native

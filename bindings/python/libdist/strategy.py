@@ -17,6 +17,7 @@ from ._interrupt import Watch
 from ._options import nanoseconds
 from ._outside import Outside
 from ._runs import Run, current, current_replica
+from .cancel import Cancel, handle_of
 from .communication import CommunicationOptions
 from .constants import Placement, Status, StrategyKind, Threads
 from .cross_device import CrossDevice, HostFunctions
@@ -135,6 +136,12 @@ class Strategy(Outside, Input, Inspection):
         strategy._alive = weakref.ref(current.thread)
         return strategy
 
+    def __repr__(self) -> str:
+        if not self._handle:
+            return "<libdist.Strategy, closed>"
+        kind, replicas = self.kind.name, self.num_replicas
+        return f"<libdist.Strategy {kind} of {replicas} replica{'s' if replicas != 1 else ''}>"
+
     # ---- its end -------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -175,20 +182,29 @@ class Strategy(Outside, Input, Inspection):
 
     # ---- running -------------------------------------------------------------------------------------------
 
-    def run(self, fn: Callable[[Replica], Any]) -> list[Any]:
+    def run(
+        self, fn: Callable[[Replica], Any], *, timeout: Optional[float] = None, cancel: Optional[Cancel] = None
+    ) -> list[Any]:
         """Calls `fn(replica)` once on every replica, at the same time: what each returned, in the order of ids.
 
-        If a replica raises, its peers' collectives end at once, and run() raises that very exception.
+        If a replica raises, its peers' collectives end at once, and run() raises that very exception. Runs of several
+        threads take turns, first come, first served. timeout: seconds, of waiting for earlier runs and of the run.
+        cancel: ends this run, and no other, also while it waits for its turn.
         """
         handle = self._native("dist_run")
         if not callable(fn):
             raise TypeError(f"dist_run(): the replica function is not callable: {fn!r}")
+        options = _run_options(timeout, cancel)
         run = Run(self, fn)
+        abandoned = False
         try:
             with Watch(self._cancel_quietly):
-                _calls.call(run.failures, _cdist.dist_run, handle, run.token, None)
+                _calls.call(run.failures, _cdist.dist_run, handle, run.token, options)
+        except DeadlineExceeded:
+            abandoned = True
+            raise
         finally:
-            run.end(False)
+            run.end(abandoned)
         return run.results
 
     def run_values(
@@ -198,24 +214,24 @@ class Strategy(Outside, Input, Inspection):
         kwargs: Optional[dict[str, Any]] = None,
         *,
         timeout: Optional[float] = None,
+        cancel: Optional[Cancel] = None,
         enable_dynamic_batch_size: Optional[bool] = None,
         bucketizing_dynamic_shape: bool = False,
     ) -> Any:
         """Calls `fn(replica, *args, **kwargs)`: of per-replica values, at any depth, each replica gets its own.
 
         What the replicas return is merged leaf by leaf: the same object as it is, otherwise a per-replica Value.
-        timeout: seconds, of the whole run.
+        timeout and cancel: as in run().
         """
         handle = self._native("dist_run_values")
         if not callable(fn):
             raise TypeError(f"dist_run_values(): the replica function is not callable: {fn!r}")
+        options = _run_options(timeout, cancel) or _cdist.dist_run_options()
         run = Run(self, fn)
         abandoned = False
         try:
             given = values.arguments(handle, args, run.seen)
             named = values.make(handle, kwargs, run.seen) if kwargs is not None else None
-            options = _cdist.dist_run_options()
-            options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
             if enable_dynamic_batch_size is not None:
                 options.enable_dynamic_batch_size = 1 if enable_dynamic_batch_size else -1
             options.bucketizing_dynamic_shape = int(bucketizing_dynamic_shape)
@@ -307,6 +323,16 @@ class Strategy(Outside, Input, Inspection):
             yield
         finally:
             _cdist.dist_colocate_exit(handle)
+
+
+def _run_options(timeout: Optional[float], cancel: Optional[Cancel]) -> Any:
+    """Options of a run; None where there are none."""
+    if timeout is None and cancel is None:
+        return None
+    options = _cdist.dist_run_options()
+    options.timeout_ns = 0 if timeout is None else nanoseconds(timeout)
+    options.cancel = handle_of(cancel)
+    return options
 
 
 _strategies: weakref.WeakValueDictionary[int, Strategy] = weakref.WeakValueDictionary()

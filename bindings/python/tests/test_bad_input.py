@@ -38,7 +38,8 @@ class BadInput(unittest.TestCase):
                 lambda: strategy.variable(np.ones(2), no_such=7),
                 lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, np.ones(2), no_such=1)),
                 lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, None)),
-                lambda: strategy.run(lambda replica: replica.all_reduce("SUM", np.ones(2))),
+                lambda: strategy.run(lambda replica: replica.all_reduce("ADD", np.ones(2))),
+                lambda: strategy.run(lambda replica: replica.all_reduce(None, np.ones(2))),
                 lambda: strategy.run(lambda replica: replica.all_reduce(ReduceOp.SUM, ["a"])),
             ):
                 with self.assertRaises((TypeError, ValueError)):

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libdist's texts in Python's names: what C calls DIST_STRATEGY_MESH or timeout_ns is StrategyKind.MESH or timeout."""
+
+from __future__ import annotations
+
+import re
+
+_ENUMS = {
+    "AGGREGATION": "Aggregation",
+    "APPLY": "Apply",
+    "ASSIGN": "Assign",
+    "COMMUNICATION": "Communication",
+    "CROSS_DEVICE": "CrossDeviceKind",
+    "DEVICE_ORDER": "DeviceOrder",
+    "EDGE": "Edge",
+    "INPUT": "InputMode",
+    "METRIC": "MetricKind",
+    "NUMERICS": "Numerics",
+    "PARTITION": "PartitionKind",
+    "PLACEMENT": "Placement",
+    "REDUCE": "ReduceOp",
+    "SCAN": "ScanKind",
+    "SCATTER": "Scatter",
+    "SHARD": "ShardPolicy",
+    "STRATEGY": "StrategyKind",
+    "SYNCHRONIZATION": "Synchronization",
+    "THREADS": "Threads",
+}
+_FUNCTIONS = {
+    "dist_colocate_enter": "Strategy.colocate",
+    "dist_colocate_exit": "Strategy.colocate",
+    "dist_dataset_create_from_callback": "Strategy.dataset_from_callback",
+    "dist_dataset_create_from_files": "Strategy.dataset_from_files",
+    "dist_dataset_create_from_function": "Strategy.dataset_from_function",
+    "dist_dataset_create_from_tensors": "Strategy.dataset_from_tensors",
+    "dist_fail": "raise libdist.DistError",
+    "dist_group_create": "Strategy.group",
+    "dist_group_destroy": "Group.close",
+    "dist_iterator_create": "iter(dataset)",
+    "dist_replica_enter": "Strategy.enter",
+    "dist_replica_leave": "Strategy.enter",
+    "dist_run_on_devices": "Replica.run_on_devices",
+    "dist_scope_enter": "Strategy.scope",
+    "dist_scope_exit": "Strategy.scope",
+    "dist_strategy_create": "Strategy",
+    "dist_strategy_destroy": "Strategy.close",
+    "dist_value_create_composite": "Value.composite",
+    "dist_variable_create": "Strategy.variable",
+    "dist_variable_destroy": "Variable.close",
+    "dist_work_destroy": "Work.close",
+}
+_OWNERS = (
+    "strategy",
+    "replica",
+    "variable",
+    "dataset",
+    "iterator",
+    "group",
+    "work",
+    "metric",
+    "checkpoint",
+    "topology",
+)
+_OF_REPLICAS = (
+    "all_gather all_gather_value all_reduce all_reduce_value all_to_all barrier broadcast gather_to_root "
+    "halo_exchange merge_call parallel_for permute reduce_apply reduce_scatter reduce_to_root reshard scan scatter "
+    "split_to_logical_devices assign_to_logical_device replicate_to_logical_devices"
+).split()
+
+_FORMS = re.compile(
+    r"\bDIST_(?P<enum>" + "|".join(sorted(_ENUMS, key=len, reverse=True)) + r")_(?P<member>[A-Z]\w*|\.\.\.)"
+    r"|\bDIST_(?P<assign>ASSIGN)\b"
+    r"|\bDIST_(?P<limit>MAX_[A-Z_]+)"
+    r"|\bDIST_(?P<dtype>BF16|[FIU]\d+|BOOL|COMPLEX64|\.\.\.)"
+    r"|\bdist_\w+_options\.(?P<option>\w+)"
+    r"|\boptions->(?P<given>\w+)"
+    r"|(?P<timeout>\btimeout_ns\b)"
+    r"|\b(?P<null>NULL)\b"
+    r"|\bdist_(?P<function>[a-z]\w*)(?=\(\))"
+)
+
+
+def _python(found: re.Match[str]) -> str:
+    group = found.lastgroup
+    text = found[group] if group else ""
+    if found["enum"]:
+        return f"{_ENUMS[found['enum']]}.{found['member']}"
+    if group == "assign":
+        return "Assign.SET"
+    if group == "limit":
+        return f"libdist.{text}"
+    if group == "dtype":
+        return f"DType.{text}"
+    if group in ("option", "given", "timeout"):
+        return "timeout" if text == "timeout_ns" else text
+    if group == "null":
+        return "None"
+    return _function(text)
+
+
+def _function(name: str) -> str:
+    full = f"dist_{name}"
+    if full in _FUNCTIONS:
+        return _FUNCTIONS[full]
+    owner, _, rest = name.partition("_")
+    if rest and owner in _OWNERS:
+        return f"{owner.capitalize()}.{rest}"
+    return f"Replica.{name}" if name in _OF_REPLICAS else f"Strategy.{name}"
+
+
+def in_python(text: str) -> str:
+    """A text of libdist's for a program in Python."""
+    return _FORMS.sub(_python, text)
