@@ -14,6 +14,14 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples" / "tf"
 sys.path.insert(0, str(EXAMPLES))
 
 # TensorFlow's results of the same programs, with "CPU:0" for "GPU:0".
+PRINTED = [
+    """MirroredVariable:{
+  0: <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=2.0>,
+  1: <tf.Variable 'Variable/replica_1:0' shape=() dtype=float32, numpy=2.0>
+}""",
+    "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=2.0>",
+    "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.0>",
+]
 CUBE = [[0, 1, 2], [3, 4, 5]]
 RESULTS = {
     "strategy_run": {
@@ -30,7 +38,10 @@ RESULTS = {
         "all_gather_nest": [[[1, 2, 3, 1, 2, 3]] * 2, [[1, 2, 3, 4, 1, 2, 3, 4]] * 2],
     },
     "merge_call": {"merged": [10, 11]},
-    "batch_reduce_to": {"mirrored": [[2.0, 2.0], [2.0, 2.0]], "central": [[2.0], [2.0]], "one": [[1.0], [1.0]]},
+    "batch_reduce_to": {"batch_reduce_to": PRINTED, "reduce_to": PRINTED},
+    "strategy_page": {name: [[25.0, float(np.float32(3.1)), 2.5]] * 2 for name in ("mirrored", "one", "central")},
+    "tpu_run": {"replicas": 8, "results": [16]},
+    "split_page": {"threads": 8, "shapes": [(4, 2, 2, 3)] * 8, "all": True},
     "values_from_function": {"constant": [1.0, 1.0], "of_an_array": [3.0, 2.0], "num_replicas": [2, 2]},
     "datasets_from_function": {"distribute_dataset": [[[0], [2]], [[4], [6]]], "from_function": [8.0, 8.0, 8.0]},
     "tpu_split": {

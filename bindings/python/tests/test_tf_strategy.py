@@ -99,7 +99,7 @@ class Strategies(unittest.TestCase):
         self.assertEqual(value[0].values, (0, 1))
         doubled = self.strategy.run(lambda given: given[0] * 2, args=(value,))
         self.assertEqual(doubled.values, (0, 2))
-        self.assertIn("PerReplica:{\n  0: 0\n  1: 2\n}", repr(doubled))
+        self.assertIn("PerReplica:{\n  0: 0,\n  1: 2\n}", repr(doubled))
 
     def test_reduce(self):
         value = self.strategy.run(lambda: tf.ones([2, 2]) * (replica_id() + 1))
@@ -267,6 +267,149 @@ class OwnOperations(unittest.TestCase):
         np.testing.assert_array_equal(strategy.extended.reduce_to("SUM", value, value).values[0], [1, 1])
         with self.assertRaises(NotImplementedError):
             tf.distribute.CrossDeviceOps().reduce("SUM", value, value)
+
+
+class OneReplica(tf.distribute.StrategyExtended):
+    """A program's own strategy: the function is called where run() is, and values are what they are."""
+
+    def __init__(self, container):
+        super().__init__(container)
+        self.calls = []
+        self._cluster_resolver = Resolver()
+
+    def _call_for_each_replica(self, fn, args, kwargs):
+        self.calls.append(fn)
+        return fn(*args, **kwargs)
+
+    def _reduce_to(self, reduce_op, value, destinations, options):
+        self.calls.append(reduce_op)
+        return value
+
+    def _local_results(self, value):
+        return (value,)
+
+
+class ThreeReplicas(tf.distribute.StrategyExtended):
+    _num_replicas_in_sync = 3
+
+
+class Resolver(tf.distribute.cluster_resolver.ClusterResolver):
+    def cluster_spec(self):
+        return tf.train.ClusterSpec({"worker": ["localhost:1"]})
+
+    def master(self, task_type=None, task_id=None, rpc_layer=None):
+        return "localhost:1"
+
+
+class OfAProgram(unittest.TestCase):
+    def test_extended_of_ones_own(self):
+        class Own(tf.distribute.Strategy):
+            def __init__(self):
+                super().__init__(OneReplica(self))
+
+        strategy = Own()
+        self.addCleanup(strategy.close)
+        self.assertEqual((strategy.num_replicas_in_sync, strategy.run(lambda x: x + 1, (2,))), (1, 3))
+        self.assertEqual(strategy.reduce("SUM", 5.0, axis=None), 5.0)
+        self.assertEqual(strategy.extended.batch_reduce_to("MEAN", [(1, None), (2, None)]), [1, 2])
+        self.assertEqual(strategy.extended.calls[1:], [tf.distribute.ReduceOp.SUM] + [tf.distribute.ReduceOp.MEAN] * 2)
+        resolver = strategy.cluster_resolver
+        self.assertEqual((resolver.master(), resolver.cluster_spec().jobs), ("localhost:1", ["worker"]))
+        self.assertEqual((resolver.environment, resolver.task_type, resolver.num_accelerators()), ("", None, {}))
+        self.assertIsNone(tf.config.experimental_connect_to_cluster(resolver))
+        with strategy.scope():
+            self.assertIs(tf.distribute.get_strategy(), strategy)
+            self.assertEqual(float(tf.Variable(2.0)), 2)
+
+    def test_what_is_not_overridden_is_libdists(self):
+        strategy = tf.distribute.Strategy(ThreeReplicas())
+        self.addCleanup(strategy.close)
+        self.assertEqual(strategy.num_replicas_in_sync, 3)
+        self.assertEqual(strategy.run(replica_id).values, (0, 1, 2))
+        self.assertEqual(strategy.reduce("SUM", strategy.run(replica_id), axis=None), 3)
+        self.assertIsNone(strategy.cluster_resolver)
+        with self.assertRaisesRegex(TypeError, "StrategyExtended is needed"):
+            tf.distribute.Strategy(3)
+
+    def test_clusters_of_several_processes_are_refused(self):
+        spec = tf.train.ClusterSpec({"worker": ["a:1", "b:1"], "ps": {3: "c:1"}})
+        self.assertEqual(
+            (spec.num_tasks("worker"), spec.task_indices("ps"), spec.task_address("ps", 3)), (2, [3], "c:1")
+        )
+        self.assertEqual((spec.as_dict(), bool(spec)), ({"worker": ["a:1", "b:1"], "ps": {3: "c:1"}}, True))
+        self.assertEqual((spec.job_tasks("ps"), spec), ([None, None, None, "c:1"], tf.train.ClusterSpec(spec)))
+        for bad in (spec, "grpc://x"):
+            with self.assertRaises(ValueError):
+                tf.config.experimental_connect_to_cluster(bad)
+        for call in (lambda: spec.num_tasks("chief"), lambda: spec.task_address("worker", 5)):
+            self.assertRaises(ValueError, call)
+
+    def test_options_for_a_compiler(self):
+        strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+        with self.assertLogs("libdist.tf", "WARNING") as logged:
+            options = tf.distribute.RunOptions(experimental_xla_options=tf.tpu.XLAOptions())
+        self.assertEqual(len(logged.output), 1)
+        self.assertIn("experimental_xla_options has no effect", logged.output[0])
+        self.assertEqual(strategy.run(lambda: 1, options=options), 1)
+        self.assertIn("RunOptions(experimental_enable_dynamic_batch_size=True", repr(options))
+
+    def test_communication_options(self):
+        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        self.addCleanup(strategy.close)
+        options = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=8, timeout_seconds=1)
+        value = strategy.run(lambda: tf.identity(1.0))
+        self.assertEqual(float(strategy.extended.reduce_to("SUM", value, "CPU:0", options)), 2)
+        self.assertEqual(float(strategy.extended.batch_reduce_to("SUM", [(value, "CPU:0")], options)[0]), 2)
+
+    def test_metrics_of_ones_own(self):
+        class Largest(tf.keras.metrics.Metric):
+            def __init__(self, **options):
+                super().__init__(**options)
+                self.total = self.add_weight("total")
+                self.count = self.add_variable(shape=(2,), initializer="zeros", aggregation="sum")
+
+            def update_state(self, values):
+                self.total.assign_add(tf.reduce_sum(values))
+                self.count.assign_add([len(values), 1])
+
+            def result(self):
+                return self.total
+
+        strategies = {
+            "mirrored": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
+            "central": tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"]),
+            "one": tf.distribute.OneDeviceStrategy("CPU:0"),
+            "default": tf.distribute.get_strategy(),
+        }
+        for name, strategy in strategies.items():
+            with self.subTest(name):
+                with strategy.scope():
+                    metric = Largest(name="own")
+                replicas = strategy.num_replicas_in_sync
+                strategy.run(lambda: metric.update_state(tf.ones([3])))  # noqa: B023
+                self.assertEqual((float(metric.result()), metric.name), (3 * replicas, "own"))
+                self.assertEqual(metric.count.numpy().tolist(), [3 * replicas, replicas])
+                self.assertEqual(len(metric.variables), 2)
+                metric.reset_state()
+                self.assertEqual(float(metric.result()), 0)
+        self.assertEqual(float(metric(tf.ones([2]))), 2)
+        for method in ("result", "update_state"):
+            self.assertRaises(NotImplementedError, getattr(tf.keras.metrics.Metric(), method))
+        with self.assertRaisesRegex(ValueError, "initializer"):
+            metric.add_weight(initializer="uniform")
+
+
+class OneContext(unittest.TestCase):
+    def test_outside_of_scopes_it_is_one_object(self):
+        outside = tf.distribute.get_replica_context()
+        self.assertIs(tf.distribute.get_replica_context(), outside)
+        default = tf.distribute.get_strategy()
+        inside = default.run(lambda: tf.distribute.get_replica_context() is tf.distribute.get_replica_context())
+        self.assertTrue(inside)
+        with default.scope():
+            pass
+        self.assertIs(tf.distribute.get_replica_context(), outside)
+        self.assertEqual(outside.merge_call(lambda strategy: strategy is default), True)
 
 
 if __name__ == "__main__":

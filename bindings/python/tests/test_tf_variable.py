@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libdist.tf.Variable: where it is made, how it is read and assigned, arithmetic with it, its copies."""
 
+import copy
 import gc
 import os
 import tempfile
@@ -185,6 +186,121 @@ class Variables(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "own"):
             self.strategy.extended.update(v, lambda copy: {}["own"])
 
+    def test_update_gets_the_variable(self):
+        one = tf.distribute.OneDeviceStrategy("CPU:0")
+        central = tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"])
+        for strategy in (tf.distribute.get_strategy(), one, central):
+            with strategy.scope():
+                v = tf.Variable(1.0)
+            update = strategy.extended.update
+            self.assertTrue(update(v, lambda given: given is v))  # noqa: B023
+            self.assertEqual(float(update(v, lambda given, x: given.assign(x), (2.0,))), 2)
+            result = strategy.run(lambda: update(v, lambda given, x: given.assign(x), (5.0,)))  # noqa: B023
+            self.assertEqual((float(v), float(strategy.experimental_local_results(result)[0])), (5, 5))
+            ungrouped = strategy.run(lambda: update(v, lambda given: [given.numpy()], group=False))  # noqa: B023
+            self.assertEqual(ungrouped, [(5,)])
+        v = self.variable(1.0)
+        self.assertTrue(all(self.strategy.extended.update(v, lambda copy: isinstance(copy, tf.Variable), group=False)))
+
+    def test_replicas_make_the_same_variable(self):
+        for what, options in (
+            ("name", lambda: {"name": f"v{replica_id()}"}),
+            ("dtype", lambda: {"dtype": (tf.float32, tf.float64, tf.float32)[replica_id()]}),
+            ("aggregation", lambda: {"aggregation": SUM if replica_id() == 2 else MEAN}),
+            ("trainable", lambda: {"trainable": replica_id() == 0}),
+        ):
+            with self.subTest(what), self.assertRaisesRegex(RuntimeError, f"with mismatching {what} on replica [12]"):
+                self.strategy.run(lambda: tf.Variable(1.0, **options()))  # noqa: B023
+        with self.assertRaises(RuntimeError):
+            self.strategy.run(lambda: tf.Variable(1.0) if replica_id() == 0 else None)
+
+    def test_printing(self):
+        self.assertEqual(
+            repr(self.variable([1.0, 2.0], name="w")),
+            "MirroredVariable:{\n"
+            "  0: <tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>,\n"
+            "  1: <tf.Variable 'w/replica_1:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>,\n"
+            "  2: <tf.Variable 'w/replica_2:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>\n}",
+        )
+        on_read = self.variable(0.0, synchronization=ON_READ, aggregation=SUM)
+        self.assertTrue(str(on_read).startswith("SyncOnReadVariable:{\n  0: <tf.Variable 'Variable:0' shape=() "))
+        self.assertEqual(repr(tf.Variable(3)), "<tf.Variable 'Variable:0' shape=() dtype=int32, numpy=3>")
+
+    def test_copies(self):
+        for v in (self.variable([1.0, 2.0], name="w", aggregation=SUM), tf.Variable([1.0, 2.0], name="w")):
+            v.values[-1].assign([5.0, 5.0])
+            for twin in (copy.deepcopy(v), copy.copy(v), copy.deepcopy({"v": v})["v"]):
+                self.assertEqual(repr(twin), repr(v))
+                self.assertEqual((twin.aggregation, twin.trainable), (v.aggregation, v.trainable))
+                twin.assign([7.0, 7.0])
+                self.assertNotEqual(float(v.values[0][0]), 7)
+        self.assertIs(copy.deepcopy(self.strategy), self.strategy)
+
+    def test_every_argument(self):
+        v = self.variable(
+            lambda: [1.0, 2.0],
+            True,
+            True,
+            "CPU:0",
+            "w",
+            None,
+            tf.float64,
+            import_scope="x",
+            constraint=abs,
+            shape=[None],
+            synchronization=None,
+            aggregation=None,
+            experimental_enable_variable_lifting=False,
+        )
+        self.assertEqual((v.name, v.dtype, v.constraint, v.trainable), ("w:0", np.float64, abs, True))
+        self.assertEqual((v.aggregation, v.get_shape().as_list()), (tf.VariableAggregation.NONE, [2]))
+        self.assertEqual(float(self.variable(self.variable(2.0))), 2)
+        for bad in ({"shape": [3]}, {"shape": [1, 2]}, {"constraint": 5}):
+            with self.subTest(str(bad)), self.assertRaises(ValueError):
+                self.variable([1.0, 2.0], **bad)
+
+    def test_methods(self):
+        for v in (self.variable([1.0, 2.0]), tf.Variable([1.0, 2.0])):
+            self.assertIsNone(v.assign([3.0, 4.0], read_value=False))
+            v[0].assign(9.0)
+            v[1:].assign_add([1.0])
+            v[1].assign_sub(2.0)
+            self.assertEqual([x.numpy().tolist() for x in v.values], [[9, 3]] * len(v.values))
+            self.assertEqual(v.sparse_read([1, 1]).numpy().tolist(), [3, 3])
+            self.assertEqual(v.gather_nd([[0]]).numpy().tolist(), [9])
+            self.assertTrue(v.is_initialized())
+            self.assertIsNone(v.initializer)
+            self.assertEqual(v.value().numpy().tolist(), [9, 3])
+            v.load([1.0, 2.0])
+            v.set_shape([2])
+            with self.assertRaisesRegex(ValueError, "not compatible"):
+                v.set_shape([3])
+            with self.assertRaises(RuntimeError):
+                v.initial_value  # noqa: B018
+            with self.assertRaisesRegex(TypeError, r"Variable is unhashable. Instead, use variable.ref\(\)"):
+                hash(v)
+            reference = v.ref()
+            self.assertEqual({v.ref(): 1}[reference], 1)
+            self.assertIs(reference.deref(), v)
+            self.assertNotEqual(reference, tf.Variable([1.0, 2.0]).ref())
+            self.assertEqual([float(x) for x in v], [1, 2])
+            self.assertIn(2.0, v)
+
+    def test_another_strategy_reads_it_as_a_tensor(self):
+        v = self.variable([1.0, 2.0])
+        one, two = tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        self.addCleanup(two.close)
+        for call in (lambda: v + 1, lambda: tf.constant(1.0) + v, lambda: tf.reduce_sum(v) - [1.0, 0.0]):
+            for value in one.experimental_local_results(one.run(call)) + two.run(call).values:
+                self.assertEqual(value.numpy().tolist(), [2, 3])
+        with one.scope():
+            self.assertEqual((v * 2).numpy().tolist(), [2, 4])
+        self.assertEqual(one.run(lambda x: x[1], (v,)).numpy(), 2)
+        for strategy in (one, two):
+            for call in (v.read_value, lambda: v.assign([1.0, 1.0])):
+                with self.assertRaises(RuntimeError):
+                    strategy.run(call)
+
     def test_colocate(self):
         v = self.variable(1.0)
         with self.strategy.scope(), self.strategy.extended.colocate_vars_with(v):
@@ -201,7 +317,7 @@ class Variables(unittest.TestCase):
         self.assertEqual((len(v.values), float(v)), (1, 4))
         self.assertEqual([float(x) for x in central.experimental_local_results(result)], [4, 4])
         self.assertEqual(central.experimental_local_results(v), (v,))
-        self.assertEqual(float(central.extended.update(v, lambda copy: copy.assign_sub(1.0))), 3)
+        self.assertEqual(float(central.extended.update(v, lambda one: one.assign_sub(1.0))), 3)
 
     def test_checkpoint(self):
         v, w = self.variable([1.0, 2.0]), self.variable(0.0, synchronization=ON_READ, aggregation=SUM)

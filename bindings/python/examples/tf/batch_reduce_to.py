@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.distribute.StrategyExtended.reduce_to and .batch_reduce_to: code that works for every strategy.
+"""tf.distribute.StrategyExtended.batch_reduce_to and .reduce_to: the examples of their pages, which work for every
+strategy.
 
 Lines that changed:
     import tensorflow as tf   ->   import libdist.tf as tf      arrays of NumPy's are the tensors
@@ -8,51 +9,69 @@ Lines that changed:
 import libdist.tf as tf
 
 
-@tf.function
-def reduce_step_fn(var):
-    def merge_fn(strategy, value, var):
-        # All-reduce the value. Note that `value` here is a `tf.distribute.DistributedValues`.
-        reduced = strategy.extended.reduce_to(tf.distribute.ReduceOp.SUM, value, destinations=var)
-        strategy.extended.update(var, lambda var, value: var.assign(value), args=(reduced,))
+def batch_reduce_to():
+    @tf.function
+    def step_fn(var):
 
-    value = tf.identity(1.0)
-    tf.distribute.get_replica_context().merge_call(merge_fn, args=(value, var))
+      def merge_fn(strategy, value, var):
+        # All-reduce the value. Note that `value` here is a
+        # `tf.distribute.DistributedValues`.
+        reduced = strategy.extended.batch_reduce_to(
+            tf.distribute.ReduceOp.SUM, [(value, var)])[0]
+        strategy.extended.update(var, lambda var, value: var.assign(value),
+            args=(reduced,))
 
+      value = tf.identity(1.)
+      tf.distribute.get_replica_context().merge_call(merge_fn,
+        args=(value, var))
 
-@tf.function
-def batch_step_fn(var):
-    def merge_fn(strategy, value, var):
-        # All-reduce the value. Note that `value` here is a `tf.distribute.DistributedValues`.
-        reduced = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.SUM, [(value, var)])[0]
-        strategy.extended.update(var, lambda var, value: var.assign(value), args=(reduced,))
-
-    value = tf.identity(1.0)
-    tf.distribute.get_replica_context().merge_call(merge_fn, args=(value, var))
-
-
-def run(strategy, step_fn):
-    with strategy.scope():
-        v = tf.Variable(0.0)
+    def run(strategy):
+      with strategy.scope():
+        v = tf.Variable(0.)
         strategy.run(step_fn, args=(v,))
         return v
 
+    yield run(tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"]))
+    yield run(tf.distribute.experimental.CentralStorageStrategy(
+        compute_devices=["GPU:0", "GPU:1"], parameter_device="CPU:0"))
+    yield run(tf.distribute.OneDeviceStrategy("GPU:0"))
+
+
+def reduce_to():
+    @tf.function
+    def step_fn(var):
+
+      def merge_fn(strategy, value, var):
+        # All-reduce the value. Note that `value` here is a
+        # `tf.distribute.DistributedValues`.
+        reduced = strategy.extended.reduce_to(tf.distribute.ReduceOp.SUM,
+            value, destinations=var)
+        strategy.extended.update(var, lambda var, value: var.assign(value),
+            args=(reduced,))
+
+      value = tf.identity(1.)
+      tf.distribute.get_replica_context().merge_call(merge_fn,
+        args=(value, var))
+
+    def run(strategy):
+      with strategy.scope():
+        v = tf.Variable(0.)
+        strategy.run(step_fn, args=(v,))
+        return v
+
+    yield run(tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"]))
+    yield run(tf.distribute.experimental.CentralStorageStrategy(
+        compute_devices=["GPU:0", "GPU:1"], parameter_device="CPU:0"))
+    yield run(tf.distribute.OneDeviceStrategy("GPU:0"))
+
 
 def main():
-    strategies = {
-        "mirrored": tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"]),
-        "central": tf.distribute.experimental.CentralStorageStrategy(
-            compute_devices=["GPU:0", "GPU:1"], parameter_device="CPU:0"
-        ),
-        "one": tf.distribute.OneDeviceStrategy("GPU:0"),
+    return {
+        "batch_reduce_to": [repr(v) for v in batch_reduce_to()],
+        "reduce_to": [repr(v) for v in reduce_to()],
     }
-    results = {}
-    for name, strategy in strategies.items():
-        for step_fn in (reduce_step_fn, batch_step_fn):
-            v = run(strategy, step_fn)
-            copies = strategy.experimental_local_results(v)
-            results.setdefault(name, []).append([float(copy.numpy()) for copy in copies])
-    return results
 
 
 if __name__ == "__main__":
-    print(main())
+    for page, printed in main().items():
+        print(page, *printed, sep="\n")

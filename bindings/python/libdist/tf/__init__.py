@@ -13,30 +13,53 @@
 
     strategy.run(step)
 
-Replicas are threads that run at the same time, where TensorFlow's take turns. Gradients are the program's own.
+Replicas are threads that run at the same time, where TensorFlow's take turns. Gradients are the program's own. A name
+of TensorFlow's that is not here is an AttributeError that says what to use.
 """
 
 import numpy as _np
 
-from . import data, distribute, keras, metrics, nn, tpu, train
+from . import config, data, distribute, keras, metrics, nn, tpu, train
+from ._composites import (
+    IndexedSlices,
+    RaggedTensor,
+    SparseTensor,
+    ragged_constant,
+    sparse_from_dense,
+    sparse_to_dense,
+)
+from ._missing import Namespace as _Namespace
+from ._missing import missing as _missing
+from ._module import Module
+from ._nest import leaves_of as _leaves_of
+from ._nest import map_leaves as _map_leaves
 from ._numbers import convert_to_tensor
 from ._operations import (
+    add,
     cast,
     constant,
     function,
     identity,
+    matmul,
     ones,
     ones_like,
     range,
     reduce_mean,
     reduce_sum,
     reshape,
+    shape,
+    square,
     zeros,
     zeros_like,
 )
+from ._operations import print_ as print  # noqa: A004
 from ._options import VariableAggregation, VariableSynchronization
-from ._values import IndexedSlices, RaggedTensor, SparseTensor
+from ._spec import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from ._tensor import Tensor, TensorShape
 from ._variable import Variable
+from .data import Optional_ as _Optional
+
+__getattr__ = _missing("tf")
 
 float16 = _np.float16
 float32 = _np.float32
@@ -48,19 +71,37 @@ int64 = _np.int64
 uint8 = _np.uint8
 bool = _np.bool_
 
+experimental = _Namespace("tf.experimental", Optional=_Optional)
+"""tf.experimental."""
+ragged = _Namespace("tf.ragged", constant=ragged_constant)
+"""tf.ragged."""
+sparse = _Namespace("tf.sparse", SparseTensor=SparseTensor, from_dense=sparse_from_dense, to_dense=sparse_to_dense)
+"""tf.sparse."""
+nest = _Namespace("tf.nest", flatten=_leaves_of, map_structure=_map_leaves)
+"""tf.nest, of one nest."""
+
 __all__ = [
     "IndexedSlices",
+    "Module",
     "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
+    "SparseTensorSpec",
+    "Tensor",
+    "TensorShape",
+    "TensorSpec",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
+    "add",
     "bool",
     "cast",
+    "config",
     "constant",
     "convert_to_tensor",
     "data",
     "distribute",
+    "experimental",
     "float16",
     "float32",
     "float64",
@@ -71,14 +112,21 @@ __all__ = [
     "int64",
     "int8",
     "keras",
+    "matmul",
     "metrics",
+    "nest",
     "nn",
     "ones",
     "ones_like",
+    "print",
+    "ragged",
     "range",
     "reduce_mean",
     "reduce_sum",
     "reshape",
+    "shape",
+    "sparse",
+    "square",
     "tpu",
     "train",
     "uint8",

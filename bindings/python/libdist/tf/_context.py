@@ -8,8 +8,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
 import libdist
+from libdist._runs import current
 
 from ._convert import Crossing, from_native, tensors
+from ._missing import Refusing
+from ._nest import restored
 from ._options import CommunicationOptions, ReduceOp, collective_options, native_op
 
 if TYPE_CHECKING:
@@ -63,6 +66,8 @@ def get_replica_context() -> Optional[ReplicaContext]:
     replica = libdist.get_replica()
     if replica is None:
         return None
+    if current.replicas[-1:] != [replica]:  # outside of all functions
+        return _default_context(replica)
     # Weakly: a context keeps its strategy, which a thread's memory of it must not.
     context = None if _thread.context is None else _thread.context()
     if context is None or context._replica is not replica:
@@ -71,8 +76,18 @@ def get_replica_context() -> Optional[ReplicaContext]:
     return context
 
 
-class ReplicaContext:
+def _default_context(replica: libdist.Replica) -> ReplicaContext:
+    """The one context of a thread's default strategy outside its runs."""
+    face = face_of(replica.strategy)
+    if face._default_context is None:
+        face._default_context = ReplicaContext(replica)
+    return face._default_context
+
+
+class ReplicaContext(Refusing):
     """What a replica function asks about itself, and its collectives: get_replica_context() gives it."""
+
+    _tf_name = "tf.distribute.ReplicaContext"
 
     def __init__(self, replica: libdist.Replica) -> None:
         self._replica = replica
@@ -105,13 +120,13 @@ class ReplicaContext:
         op = native_op(reduce_op)
         given = tensors(self._replica.strategy, value)
         result = self._replica.all_reduce_value(op, given, **collective_options(options))
-        return from_native(result, self._replica.strategy)
+        return restored(from_native(result, self._replica.strategy), value)
 
     def all_gather(self, value: Any, axis: int, options: Optional[CommunicationOptions] = None) -> Any:
         """Joins the replicas' tensors of a nest along an axis, in the order of replica ids; each gets the result."""
         given = tensors(self._replica.strategy, value)
         result = self._replica.all_gather_value(given, axis=axis, **collective_options(options))
-        return from_native(result, self._replica.strategy)
+        return restored(from_native(result, self._replica.strategy), value)
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[dict[str, Any]] = None

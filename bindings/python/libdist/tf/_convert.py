@@ -10,24 +10,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 import libdist
 
+from ._composites import Composite, composite_of
+from ._nest import Form, flattened, map_leaves, packed
 from ._numbers import convert_to_tensor
-from ._values import DistributedValues, Mirrored, PerReplica, _Composite, composite_of
-
-
-def map_leaves(fn: Callable[[Any], Any], nest: Any) -> Any:
-    """A nest of the same form, of what `fn` makes of the leaves."""
-    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
-        return type(nest)(*(map_leaves(fn, item) for item in nest))
-    if isinstance(nest, (list, tuple)):
-        return type(nest)(map_leaves(fn, item) for item in nest)
-    if isinstance(nest, Mapping):
-        return {key: map_leaves(fn, nest[key]) for key in nest}
-    return fn(nest)
-
+from ._tensor import plain, tensor_of
+from ._values import DistributedValues, Mirrored, PerReplica
 
 # ---- Objects as they are ---------------------------------------------------------------------------------------------
 
@@ -67,7 +58,7 @@ class Crossing:
 
     def carry(self, nest: Any) -> Any:
         """A nest with a value for each leaf that is an object; None, and values, as they are."""
-        return map_leaves(self._leaf, nest)
+        return packed(nest, self._leaf, self._object)
 
     def take(self, nest: Any) -> Any:
         """The way back."""
@@ -78,6 +69,9 @@ class Crossing:
             return None
         if isinstance(thing, DistributedValues):
             return thing._value
+        return self._object(thing)
+
+    def _object(self, thing: Any) -> Any:
         value = interned(self._strategy, thing, lambda: _Box(thing))
         self._kept.append(value)
         return value
@@ -85,7 +79,25 @@ class Crossing:
 
 def from_native(nest: Any, strategy: libdist.Strategy) -> Any:
     """What libdist gives, as a program with tf.distribute knows it."""
-    return map_leaves(lambda leaf: _from_native(leaf, strategy), nest)
+    if isinstance(nest, (list, tuple)):
+        items = [from_native(item, strategy) for item in nest]
+        if items and _is_form(items[0]):
+            return _formed(items)
+        return items if isinstance(nest, list) else tuple(items)
+    if isinstance(nest, dict):
+        return {key: from_native(nest[key], strategy) for key in nest}
+    return _from_native(nest, strategy)
+
+
+def _is_form(thing: Any) -> bool:
+    return isinstance(thing, Form) or (isinstance(thing, PerReplica) and isinstance(thing.values[0], Form))
+
+
+def _formed(items: list[Any]) -> Any:
+    if isinstance(items[0], Form):
+        return items[0].made(items[1:])
+    forms = " and ".join(str(form.keys or form.kind.__name__) for form in items[0].values)
+    raise libdist.InvalidArgument(f"the replicas' results differ in form: {forms}")
 
 
 def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
@@ -97,13 +109,15 @@ def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
         if thing.kind == libdist.ValueKind.MIRRORED:
             return Mirrored(thing, strategy)
         if thing.kind == libdist.ValueKind.SHARDED:
-            return thing.numpy()
+            from ._logical import divided
+
+            return divided(thing, strategy)
         return composite_of(thing)
     if isinstance(thing, libdist.Variable):
         from ._variable import Variable
 
         return Variable._of(thing)
-    return thing
+    return tensor_of(thing)
 
 
 # ---- Tensors ---------------------------------------------------------------------------------------------------------
@@ -111,21 +125,21 @@ def _from_native(thing: Any, strategy: libdist.Strategy) -> Any:
 
 def tensors(strategy: libdist.Strategy, nest: Any, dtype: Any = None) -> Any:
     """A nest for reductions and collectives: tensors, variables, values of tensors."""
-    return map_leaves(lambda leaf: _tensor(strategy, leaf, dtype), nest)
+    return map_leaves(lambda leaf: _tensor(strategy, leaf, dtype), flattened(nest))
 
 
 def _tensor(strategy: libdist.Strategy, leaf: Any, dtype: Any) -> Any:
-    from ._variable import Variable
+    from ._variable import is_variable
 
     if leaf is None or isinstance(leaf, (str, libdist.Value, libdist.Tensor)):
         return leaf
     if isinstance(leaf, DistributedValues):
         return _components(leaf, dtype)
-    if isinstance(leaf, Variable):
+    if is_variable(leaf):
         return leaf._native
-    if isinstance(leaf, _Composite):
+    if isinstance(leaf, Composite):
         return leaf._as_value_of(strategy)
-    array = convert_to_tensor(leaf, dtype)
+    array = plain(convert_to_tensor(leaf, dtype))
     if array.dtype.kind not in "biufcV" or array.dtype == object:
         raise libdist.InvalidArgument(f"{type(leaf).__name__} is not a tensor: {leaf!r}")
     return array

@@ -9,11 +9,12 @@ import numpy as np
 
 import libdist
 
+from ._missing import Refusing
 from ._numbers import convert_to_tensor
-from ._operators import Operators
+from ._tensor import Holder, Tensor, TensorShape, described, plain, tensor_of
 
 if TYPE_CHECKING:
-    from ._values import IndexedSlices
+    from ._composites import IndexedSlices
     from ._variable import Variable
 
 
@@ -42,15 +43,110 @@ _SCATTER: dict[libdist.Scatter, Callable[[Any, Any], Any]] = {
 
 def scatter_in_place(array: Any, how: libdist.Scatter, slices: IndexedSlices) -> None:
     """Changes rows of an array, one after another: of an index that comes twice both count."""
-    indices = slices.indices.reshape(-1)
+    indices = plain(slices.indices).reshape(-1)
     if indices.size and not 0 <= indices.min() <= indices.max() < len(array):
         raise libdist.InvalidArgument(f"an index is outside the variable, which has {len(array)} rows: {indices}")
-    for index, value in zip(indices, slices.values):
+    for index, value in zip(indices, plain(slices.values)):
         array[index] = _SCATTER[how](array[index], value)
 
 
-class Assignable(Operators):
-    """assign() and scatter_add() with their kin, over two methods."""
+class Reference:
+    """What Variable.ref() gives: it can be a key, where a variable cannot, as its equality is of elements."""
+
+    def __init__(self, variable: Any) -> None:
+        self._variable = variable
+
+    def deref(self) -> Any:
+        """The variable."""
+        return self._variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._variable is other._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._variable!r}>"
+
+
+class Slice(Tensor):
+    """What v[index] gives: a tensor, by which that part of the variable can be assigned to."""
+
+    _variable: Any = None
+    _index: Any = None
+
+    def _assigned(self, change: Callable[[Any, Any], Any], value: Any) -> Any:
+        whole = plain(self._variable.read_value()).copy()
+        whole[self._index] = change(whole[self._index], plain(convert_to_tensor(value, whole.dtype)))
+        return self._variable.assign(whole)
+
+    def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
+        """Gives that part of the variable a value."""
+        return self._assigned(lambda part, given: given, value)
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
+        """Adds to that part of the variable."""
+        return self._assigned(np.add, delta)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
+        """Subtracts from that part of the variable."""
+        return self._assigned(np.subtract, delta)
+
+
+class Assignable(Holder, Refusing):
+    """assign() and scatter_add() with their kin, over two methods; and what else variables and their copies share."""
+
+    _tf_name = "tf.Variable"
+
+    def __hash__(self) -> int:
+        raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
+
+    def __getitem__(self, index: Any) -> Any:
+        part = np.asarray(plain(self)[plain(index)]).view(Slice)
+        part._variable, part._index = self, plain(index)
+        return part
+
+    def value(self) -> Any:
+        """read_value()."""
+        return self.read_value()
+
+    def ref(self) -> Reference:
+        """What stands for the variable as a key of dictionaries and in sets."""
+        return Reference(self)
+
+    experimental_ref = ref
+
+    def set_shape(self, shape: Any) -> None:
+        """Nothing, where that is the shape; ValueError otherwise."""
+        if any(given not in (None, size) for given, size in zip(shape, self.shape)) or len(shape) != len(self.shape):
+            raise ValueError(f"Shapes {self.shape} and {tuple(shape)} are not compatible")
+
+    def is_initialized(self, name: Any = None) -> Any:
+        """True: it has a value from the start."""
+        return tensor_of(np.bool_(True))
+
+    @property
+    def initializer(self) -> None:
+        """None: it has a value from the start."""
+        return None
+
+    @property
+    def initial_value(self) -> Any:
+        """RuntimeError, as in TensorFlow's eager mode: nobody keeps it."""
+        raise libdist.FailedPrecondition("the initial value is not kept: read_value() is the value now")
+
+    def sparse_read(self, indices: Any, name: Any = None) -> Any:
+        """Rows by their numbers."""
+        return tensor_of(np.take(plain(self), plain(convert_to_tensor(indices)), axis=0))
+
+    def gather_nd(self, indices: Any, name: Any = None) -> Any:
+        """Elements by their places: [..., dimensions]."""
+        return tensor_of(plain(self)[tuple(np.moveaxis(plain(convert_to_tensor(indices)), -1, 0))])
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """assign()."""
+        self.assign(value)
 
     def _assign(self, how: libdist.Assign, value: Any) -> Any:
         raise NotImplementedError
@@ -60,15 +156,18 @@ class Assignable(Operators):
 
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Gives it a value; inside replicas by the variable's aggregation."""
-        return self._assign(libdist.Assign.SET, value)
+        changed = self._assign(libdist.Assign.SET, value)
+        return changed if read_value else None
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Adds to it; inside replicas by the variable's aggregation."""
-        return self._assign(libdist.Assign.ADD, delta)
+        changed = self._assign(libdist.Assign.ADD, delta)
+        return changed if read_value else None
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Subtracts from it; inside replicas by the variable's aggregation."""
-        return self._assign(libdist.Assign.SUB, delta)
+        changed = self._assign(libdist.Assign.SUB, delta)
+        return changed if read_value else None
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
         """Adds to rows."""
@@ -109,6 +208,25 @@ class Copy(Assignable):
     def _array(self) -> Any:
         return self._variable._native.component(self._replica_id)
 
+    def _whole(self) -> Variable:
+        """The variable that it is a copy of."""
+        return self._variable
+
+    @property
+    def synchronization(self) -> Any:
+        """The variable's."""
+        return self._variable.synchronization
+
+    @property
+    def aggregation(self) -> Any:
+        """The variable's."""
+        return self._variable.aggregation
+
+    @property
+    def constraint(self) -> Any:
+        """The variable's."""
+        return self._variable.constraint
+
     @property
     def name(self) -> str:
         """ "w:0", "w/replica_1:0" ..."""
@@ -120,7 +238,7 @@ class Copy(Assignable):
         return self._variable.dtype
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> TensorShape:
         """The tensor's."""
         return self._variable.shape
 
@@ -136,10 +254,10 @@ class Copy(Assignable):
 
     def read_value(self) -> Any:
         """The value now, as a new array."""
-        return self._array().copy()
+        return tensor_of(self._array().copy())
 
     def _assign(self, how: libdist.Assign, value: Any) -> Copy:
-        in_place(self._array(), how, convert_to_tensor(value, self.dtype))
+        in_place(self._array(), how, plain(convert_to_tensor(value, self.dtype)))
         return self
 
     def _scatter(self, how: libdist.Scatter, slices: IndexedSlices) -> Copy:
@@ -147,4 +265,4 @@ class Copy(Assignable):
         return self
 
     def __repr__(self) -> str:
-        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype}, numpy={self.read_value()!r}>"
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype}, numpy={described(self)}>"

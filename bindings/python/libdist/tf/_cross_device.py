@@ -11,7 +11,9 @@ import libdist
 
 from ._convert import from_native, tensors
 from ._extended import destination
+from ._missing import Refusing
 from ._options import CommunicationOptions, ReduceOp, native_op
+from ._tensor import tensor_of
 from ._values import DistributedValues, PerReplica
 
 
@@ -19,8 +21,10 @@ def _of_a_program(method: Any, name: str) -> bool:
     return getattr(type(method), name) is not getattr(CrossDeviceOps, name)
 
 
-class CrossDeviceOps:
+class CrossDeviceOps(Refusing):
     """A program's own subclass has reduce_implementation() and, if it likes, broadcast_implementation()."""
+
+    _tf_name = "tf.distribute.CrossDeviceOps"
 
     def __init__(self) -> None:
         self._made: Optional[libdist.CrossDevice] = None
@@ -113,7 +117,7 @@ class Components(PerReplica):
     """What a subclass reduces: arrays over libdist's memory, for the time of the call."""
 
     def __init__(self, components: list[Any]) -> None:
-        self._values = tuple(components)
+        self._values = tuple(map(tensor_of, components))
 
 
 def _one(result: Any) -> Any:

@@ -8,19 +8,21 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import libdist
 
-from ._context import face_of
+from ._context import face_of, get_replica_context
 from ._convert import Crossing, from_native, tensors
 from ._copies import Copy
-from ._options import CommunicationOptions, ReduceOp, native_op
+from ._missing import Refusing
+from ._nest import map_leaves, restored
+from ._options import CommunicationOptions, ReduceOp, native_op, reduce_options
 from ._values import DistributedValues
-from ._variable import Variable
+from ._variable import Variable, is_variable
 
 
 def destination(strategy: libdist.Strategy, where: Any) -> Any:
     """libdist's destination of a variable, a copy, a value, a tensor or a device's name."""
     if isinstance(where, Copy):
         return where.device
-    if isinstance(where, Variable):
+    if is_variable(where):
         return where._native
     if isinstance(where, DistributedValues):
         return where._value
@@ -35,16 +37,89 @@ def primary(variable: Any) -> Any:
 
 
 def _variable(thing: Any) -> Variable:
-    if not isinstance(thing, Variable):
+    if not is_variable(thing):
         raise TypeError(f"a tf.Variable is needed here, not {type(thing).__name__}: {thing!r}")
-    return thing
+    variable: Variable = thing
+    return variable
 
 
-class StrategyExtended:
-    """The second face of a strategy."""
+def _update_one(variable: Variable, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any], group: bool) -> Any:
+    """update() of a variable with one copy: the function gets the variable itself."""
+    result = fn(variable, *map_leaves(_first, tuple(args)), **map_leaves(_first, kwargs))
+    return result if group else map_leaves(lambda leaf: (leaf,), result)
 
-    def __init__(self, native: libdist.Strategy) -> None:
-        self._native = native
+
+def _first(leaf: Any) -> Any:
+    return leaf.values[0] if isinstance(leaf, DistributedValues) else leaf
+
+
+class StrategyExtended(Refusing):
+    """The second face of a strategy.
+
+    A program's own subclass says how many replicas there are (_num_replicas_in_sync, or worker_devices), and overrides
+    what it does otherwise: _call_for_each_replica(), _reduce_to(), _batch_reduce_to(), _broadcast_to(), _update(),
+    _local_results(), with TensorFlow's arguments. Strategy(extended) is the strategy; the rest is libdist's.
+    """
+
+    _tf_name = "tf.distribute.StrategyExtended"
+    _cluster_resolver: Any = None
+    _made: Optional[libdist.Strategy] = None
+
+    def __init__(self, container_strategy: Any = None) -> None:
+        """container_strategy: whom TensorFlow wants to know here; of no use, as Strategy(extended) says it."""
+
+    @classmethod
+    def _of(cls, native: libdist.Strategy) -> StrategyExtended:
+        extended = cls()
+        extended._made = native
+        return extended
+
+    @property
+    def _native(self) -> libdist.Strategy:
+        """libdist's strategy: made when first needed, by what a subclass says."""
+        if self._made is None:
+            devices = list(self.worker_devices) if self._overrides("worker_devices") else None
+            if self._overrides("_num_replicas_in_sync"):
+                count = int(self._num_replicas_in_sync)
+            else:
+                count = 1 if devices is None else len(devices)
+            self._made = libdist.Strategy(count, devices=devices if devices and len(devices) == count else None)
+        return self._made
+
+    def _overrides(self, name: str) -> bool:
+        return getattr(type(self), name) is not getattr(StrategyExtended, name)
+
+    def _container_strategy(self) -> Any:
+        """The strategy."""
+        return face_of(self._native)
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        return self._native.num_replicas
+
+    # ---- running ----------------------------------------------------------------------------------------------------
+
+    def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], options: Any = None) -> Any:
+        crossing = Crossing(self._native)
+
+        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
+            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
+
+        given = crossing.carry(tuple(args)), crossing.carry(kwargs)
+        native_options = {} if options is None else options._native()
+        return crossing.take(self._native.run_values(body, *given, **native_options))
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return self._run(fn, args, kwargs)
+
+    def call_for_each_replica(
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[dict[str, Any]] = None
+    ) -> Any:
+        """Strategy.run()."""
+        return self._call_for_each_replica(fn, args, kwargs or {})
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        return tuple(face_of(self._native).experimental_local_results(value))
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -56,9 +131,18 @@ class StrategyExtended:
         options: Optional[CommunicationOptions] = None,
     ) -> Any:
         """Reduces a per-replica value to where it is wanted: mirrored where that is on every replica."""
+        if self._overrides("_reduce_to"):
+            self._cross_replica()
+            op = ReduceOp[native_op(reduce_op).name]
+            return self._reduce_to(op, value, destinations, options or CommunicationOptions())
+        return self._reduce_to(reduce_op, value, destinations, options)
+
+    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any) -> Any:
         where = destination(self._native, destinations)
-        result = self._native.reduce_to(native_op(reduce_op), tensors(self._native, value), where)
-        return from_native(result, self._native)
+        result = self._native.reduce_to(
+            native_op(reduce_op), tensors(self._native, value), where, **reduce_options(options)
+        )
+        return restored(from_native(result, self._native), value)
 
     def batch_reduce_to(
         self,
@@ -67,16 +151,34 @@ class StrategyExtended:
         options: Optional[CommunicationOptions] = None,
     ) -> list[Any]:
         """reduce_to() of several pairs in one pass."""
-        pairs = [
-            (tensors(self._native, value), destination(self._native, where)) for value, where in value_destination_pairs
-        ]
-        results = self._native.batch_reduce_to(native_op(reduce_op), pairs)
-        return [from_native(result, self._native) for result in results]
+        if self._overrides("_batch_reduce_to"):
+            self._cross_replica()
+            op = ReduceOp[native_op(reduce_op).name]
+            return self._batch_reduce_to(op, value_destination_pairs, options or CommunicationOptions())
+        if self._overrides("_reduce_to"):
+            return [self.reduce_to(reduce_op, value, where, options) for value, where in value_destination_pairs]
+        return self._batch_reduce_to(reduce_op, value_destination_pairs, options)
+
+    def _batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any) -> list[Any]:
+        given = list(value_destination_pairs)
+        pairs = [(tensors(self._native, value), destination(self._native, where)) for value, where in given]
+        results = self._native.batch_reduce_to(native_op(reduce_op), pairs, **reduce_options(options))
+        return [restored(from_native(result, self._native), one[0]) for result, one in zip(results, given)]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """One tensor where it is wanted: mirrored where that is on every replica."""
+        return self._broadcast_to(tensor, destinations)
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         where = destination(self._native, destinations)
-        return from_native(self._native.broadcast_to(tensors(self._native, tensor), where), self._native)
+        result = from_native(self._native.broadcast_to(tensors(self._native, tensor), where), self._native)
+        return restored(result, tensor)
+
+    def _cross_replica(self) -> None:
+        if libdist.get_replica() is not None and libdist.has_strategy():
+            raise libdist.FailedPrecondition(
+                "Method requires being in cross-replica context, use get_replica_context().merge_call()"
+            )
 
     # ---- variables --------------------------------------------------------------------------------------------------
 
@@ -92,15 +194,24 @@ class StrategyExtended:
 
         Inside a replica function all replicas meet, and replica 0's function is used.
         """
+        return self._update(var, fn, tuple(args), dict(kwargs or {}), group)
+
+    def _update(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any], group: bool) -> Any:
         variable = _variable(var)
+        inside = not libdist.in_cross_replica_context() and libdist.has_strategy()
+        if variable._plain or variable._native.num_copies == 1:
+            if inside:
+                context: Any = get_replica_context()
+                return context.merge_call(lambda _, *a, **k: _update_one(variable, fn, a, k, group), args, kwargs)
+            return _update_one(variable, fn, args, kwargs, group)
         crossing = Crossing(self._native)
 
         def change(place: libdist.UpdatePlace, *positional: Any, **named: Any) -> Any:
             copy = Copy(variable, max(place.replica, 0))
             return crossing.carry(fn(copy, *crossing.take(positional), **crossing.take(named)))
 
-        given = crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {}))
-        replica = None if libdist.in_cross_replica_context() or not libdist.has_strategy() else libdist.get_replica()
+        given = crossing.carry(args), crossing.carry(kwargs)
+        replica = libdist.get_replica() if inside else None
         native = self._native.update_values if replica is None else replica.update
         return crossing.take(native(variable._native, change, *given, group=group))
 
@@ -135,12 +246,6 @@ class StrategyExtended:
     def value_container(self, value: Any) -> Any:
         """The variable that a value is, or is a copy of; any other value as it is."""
         return primary(value)
-
-    def call_for_each_replica(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Optional[dict[str, Any]] = None
-    ) -> Any:
-        """Strategy.run()."""
-        return face_of(self._native).run(fn, args, kwargs)
 
     # ---- what it is -------------------------------------------------------------------------------------------------
 

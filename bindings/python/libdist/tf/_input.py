@@ -8,37 +8,62 @@ from typing import Any, Callable, Optional
 import libdist
 
 from ._convert import Crossing, from_native
+from ._missing import Refusing
+from ._nest import map_leaves, restored
 from ._options import InputContext, InputOptions, input_options
+from ._spec import spec_from_text
+from ._values import PerReplica
 from .data import Dataset, Optional_
 
 
-class DistributedDataset:
+class DistributedDataset(Refusing):
     """A dataset whose batches are split over replicas: `for batch in dataset` gives per-replica values."""
 
-    def __init__(self, native: libdist.Dataset, strategy: libdist.Strategy) -> None:
+    _tf_name = "tf.distribute.DistributedDataset"
+
+    def __init__(self, native: libdist.Dataset, strategy: libdist.Strategy, forms: list[Any]) -> None:
         self._native = native
         self._strategy = strategy
+        self._forms = forms
+
+    def _batch(self, native: Any) -> Any:
+        """A batch of libdist's in the form of the dataset's elements."""
+        batch = from_native(native, self._strategy)
+        return restored(batch, self._forms[0]) if self._forms and native is not None else batch
 
     def __iter__(self) -> DistributedIterator:
+        _outside()
         return DistributedIterator(self)
 
     @property
     def element_spec(self) -> Any:
-        """What batches are like: their structure, with a text "f32[?, 4]" for each tensor."""
-        return from_native(self._native.element_spec, self._strategy)
+        """What batches are like: their structure, with a TensorSpec for each tensor, of each replica."""
+        return map_leaves(_spec, from_native(self._native.element_spec, self._strategy))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """One value of a whole pass: for each batch, state = reduce_func(state, batch)."""
         crossing = Crossing(self._strategy)
 
         def reduce(state: Any, batch: Any) -> Any:
-            return crossing.carry(reduce_func(crossing.take(state), crossing.take(batch)))
+            return crossing.carry(reduce_func(crossing.take(state), self._batch(batch)))
 
         return crossing.take(self._native.reduce(crossing.carry(initial_state), reduce))
 
 
-class DistributedIterator:
+def _outside() -> None:
+    """A batch is for all replicas: none of them may take one, but the default strategy's, which is alone."""
+    replica = libdist.get_replica()
+    if replica is not None and replica.strategy.kind != libdist.StrategyKind.DEFAULT:
+        raise ValueError(
+            "next(iterator) should be called from outside of replica_fn. e.g. strategy.run(replica_fn, "
+            "args=(next(iterator),))"
+        )
+
+
+class DistributedIterator(Refusing):
     """One pass over a distributed dataset."""
+
+    _tf_name = "tf.distribute.DistributedIterator"
 
     def __init__(self, dataset: DistributedDataset) -> None:
         self._dataset = dataset
@@ -48,24 +73,34 @@ class DistributedIterator:
         return self
 
     def __next__(self) -> Any:
-        return from_native(next(self._native), self._dataset._strategy)
+        _outside()
+        return self._dataset._batch(next(self._native))
 
     def get_next(self) -> Any:
         """The next batch; OutOfRange where there is none."""
+        _outside()
         batch = self._native.next_optional()
         if batch is None:
             raise libdist.OutOfRange("End of sequence")
-        return from_native(batch, self._dataset._strategy)
+        return self._dataset._batch(batch)
 
     def get_next_as_optional(self) -> Optional_:
         """The next batch, or that there is none: has_value(), get_value()."""
+        _outside()
         batch = self._native.next_optional()
-        return Optional_(from_native(batch, self._dataset._strategy), batch is not None)
+        return Optional_(self._dataset._batch(batch), batch is not None, self.element_spec)
 
     @property
     def element_spec(self) -> Any:
         """The dataset's."""
         return self._dataset.element_spec
+
+
+def _spec(leaf: Any) -> Any:
+    if isinstance(leaf, PerReplica):
+        leaf._values = tuple(map_leaves(_spec, value) for value in leaf.values)
+        return leaf
+    return spec_from_text(leaf) if isinstance(leaf, str) else leaf
 
 
 def _shard_policy(dataset: Dataset) -> libdist.ShardPolicy:
@@ -76,13 +111,14 @@ def distribute(strategy: libdist.Strategy, dataset: Any, options: Optional[Input
     """Strategy.experimental_distribute_dataset(): an element of the dataset is a batch for all replicas."""
     if not isinstance(dataset, Dataset):
         raise TypeError(f"a tf.data.Dataset is to be distributed, not {type(dataset).__name__}")
+    forms: list[Any] = []
     native = strategy.dataset_from_iterable(
-        dataset._source(strategy),
+        dataset._source(strategy, forms),
         static_shapes=1 if dataset._static else -1,
         shard_policy=_shard_policy(dataset),
         **input_options(options),
     )
-    return DistributedDataset(native, strategy)
+    return DistributedDataset(native, strategy, forms)
 
 
 def distribute_from_function(
@@ -90,12 +126,14 @@ def distribute_from_function(
 ) -> DistributedDataset:
     """Strategy.distribute_datasets_from_function(): an element is a batch for one replica."""
 
+    forms: list[Any] = []
+
     def make(context: libdist.InputContext) -> libdist.Dataset:
         given = (context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync)
         dataset = dataset_fn(InputContext(*given))
         if not isinstance(dataset, Dataset):
             raise TypeError(f"dataset_fn is to return a tf.data.Dataset, not {type(dataset).__name__}")
-        source = dataset._source(strategy)
+        source = dataset._source(strategy, forms)
         return strategy.dataset_from_iterable(source, static_shapes=1 if dataset._static else -1)
 
-    return DistributedDataset(strategy.dataset_from_function(make, **input_options(options)), strategy)
+    return DistributedDataset(strategy.dataset_from_function(make, **input_options(options)), strategy, forms)

@@ -9,19 +9,21 @@ import numpy as np
 
 import libdist
 
+from ._tensor import tensor_of
+
 
 def convert_to_tensor(value: Any, dtype: Any = None) -> Any:
-    """An array: float32 of Python's floats, int32 of its ints, as in TensorFlow; arrays keep their dtype."""
+    """A tensor: float32 of Python's floats, int32 of its ints, as in TensorFlow; arrays keep their dtype."""
     if dtype is None and not hasattr(value, "dtype"):
         array = np.asarray(value)
         holds_arrays = isinstance(value, (list, tuple)) and any(hasattr(item, "dtype") for item in value)
-        return array if holds_arrays else _narrow(array)
+        return tensor_of(array if holds_arrays else _narrow(array))
     array = np.asarray(value)
     if dtype is None or array.dtype == np.dtype(dtype):
-        return array
+        return tensor_of(array)
     if hasattr(value, "dtype") and not np.can_cast(array.dtype, dtype, "same_kind"):
         raise libdist.InvalidArgument(f"a tensor of {array.dtype} is no {np.dtype(dtype)}: cast it")
-    return array.astype(dtype)
+    return tensor_of(array.astype(dtype))
 
 
 def _narrow(array: Any) -> Any:

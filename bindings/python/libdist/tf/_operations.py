@@ -3,72 +3,118 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+import functools
+from typing import Any, Optional
 
 import numpy as np
 
-from ._convert import map_leaves
+from ._composites import Composite
+from ._nest import map_leaves
 from ._numbers import convert_to_tensor
+from ._tensor import plain, tensor_of
+from ._values import DistributedValues
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
-    """An array: float32 of Python's floats, int32 of its ints."""
-    array = convert_to_tensor(value, dtype)
-    return array if shape is None else np.broadcast_to(array, shape).copy()
+    """A tensor: float32 of Python's floats, int32 of its ints."""
+    tensor = convert_to_tensor(value, dtype)
+    return tensor if shape is None else tensor_of(np.broadcast_to(plain(tensor), shape).copy())
 
 
 def identity(input: Any, name: Any = None) -> Any:
-    """A new array with the same elements."""
-    return map_leaves(lambda leaf: convert_to_tensor(leaf).copy(), input)
+    """A new tensor with the same elements."""
+    if isinstance(input, Composite):
+        return input._with_parts(lambda part: part.copy())
+    return convert_to_tensor(input).copy()
 
 
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
-    """An array of zeros, float32 by default."""
-    return np.zeros(shape, dtype)
+    """A tensor of zeros, float32 by default."""
+    return tensor_of(np.zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = np.float32) -> Any:
-    """An array of ones, float32 by default."""
-    return np.ones(shape, dtype)
+    """A tensor of ones, float32 by default."""
+    return tensor_of(np.ones(shape, dtype))
 
 
 def zeros_like(input: Any, dtype: Any = None) -> Any:
-    """zeros() like an array."""
-    return np.zeros_like(convert_to_tensor(input), dtype)
+    """zeros() like a tensor."""
+    return tensor_of(np.zeros_like(plain(convert_to_tensor(input)), dtype))
 
 
 def ones_like(input: Any, dtype: Any = None) -> Any:
-    """ones() like an array."""
-    return np.ones_like(convert_to_tensor(input), dtype)
+    """ones() like a tensor."""
+    return tensor_of(np.ones_like(plain(convert_to_tensor(input)), dtype))
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """An array of another dtype."""
+    """A tensor of another dtype."""
     return convert_to_tensor(x).astype(dtype)
 
 
+def add(x: Any, y: Any, name: Any = None) -> Any:
+    """x + y."""
+    return convert_to_tensor(x) + y
+
+
+def square(x: Any, name: Any = None) -> Any:
+    """x * x."""
+    return tensor_of(np.square(convert_to_tensor(x)))
+
+
+def matmul(a: Any, b: Any, name: Any = None) -> Any:
+    """a @ b."""
+    return convert_to_tensor(a) @ convert_to_tensor(b)
+
+
 def reduce_sum(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
-    """The sum, in the array's own dtype."""
-    array = convert_to_tensor(input_tensor)
-    return np.asarray(np.sum(array, axis=axis, keepdims=keepdims, dtype=array.dtype))
+    """The sum, in the tensor's own dtype."""
+    array = plain(convert_to_tensor(input_tensor))
+    return tensor_of(np.asarray(np.sum(array, axis=axis, keepdims=keepdims, dtype=array.dtype)))
 
 
 def reduce_mean(input_tensor: Any, axis: Optional[int] = None, keepdims: bool = False) -> Any:
-    """The mean, in the array's own dtype."""
-    array = convert_to_tensor(input_tensor)
-    return np.asarray(np.mean(array, axis=axis, keepdims=keepdims)).astype(array.dtype)
+    """The mean, in the tensor's own dtype."""
+    array = plain(convert_to_tensor(input_tensor))
+    return tensor_of(np.asarray(np.mean(array, axis=axis, keepdims=keepdims)).astype(array.dtype))
 
 
-def function(func: Optional[Callable[..., Any]] = None, **_: Any) -> Any:
-    """The function itself: nothing is traced or compiled. With or without arguments, as a decorator."""
-    return func if func is not None else lambda given: given
+def function(func: Any = None, **_: Any) -> Any:
+    """The function as it is, whose numbers become tensors: nothing is traced or compiled. With or without arguments."""
+    if func is None:
+        return function
+
+    @functools.wraps(func)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return map_leaves(_result, func(*args, **kwargs))
+
+    return called
+
+
+def _result(leaf: Any) -> Any:
+    if isinstance(leaf, (bool, int, float, complex, np.generic)):
+        return convert_to_tensor(leaf)
+    if isinstance(leaf, DistributedValues):
+        return leaf._as_tensors()
+    return leaf
 
 
 def range(*args: int, dtype: Any = np.int32) -> Any:
     """Numbers in a row, int32 by default."""
-    return np.arange(*args, dtype=dtype)
+    return tensor_of(np.arange(*args, dtype=dtype))
 
 
 def reshape(tensor: Any, shape: Any) -> Any:
-    """An array of another shape."""
+    """A tensor of another shape."""
     return convert_to_tensor(tensor).reshape(shape)
+
+
+def shape(input: Any) -> Any:
+    """The sizes as a tensor."""
+    return convert_to_tensor(np.asarray(np.shape(input), np.int32))
+
+
+def print_(*inputs: Any, **_: Any) -> None:
+    """tf.print: Python's print() of the elements."""
+    print(*(plain(given) if hasattr(given, "dtype") else given for given in inputs))

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import enum
+import logging
+from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 import libdist
+
+_log = logging.getLogger("libdist.tf")
 
 
 class ReduceOp(enum.Enum):
@@ -54,14 +58,16 @@ _NATIVE_AGGREGATION = {one: libdist.Aggregation[one.name] for one in VariableAgg
 
 
 def native_synchronization(mode: Any) -> libdist.Synchronization:
-    """libdist's number of a VariableSynchronization."""
+    """libdist's number of a VariableSynchronization; None is AUTO."""
+    mode = VariableSynchronization.AUTO if mode is None else mode
     if not isinstance(mode, VariableSynchronization):
         raise ValueError(f"Invalid variable synchronization mode: {mode}")
     return _NATIVE_SYNCHRONIZATION[mode]
 
 
 def native_aggregation(mode: Any) -> libdist.Aggregation:
-    """libdist's number of a VariableAggregation."""
+    """libdist's number of a VariableAggregation; None is NONE."""
+    mode = VariableAggregation.NONE if mode is None else mode
     if not isinstance(mode, VariableAggregation):
         raise ValueError(f"Invalid variable aggregation mode: {mode}")
     return _NATIVE_AGGREGATION[mode]
@@ -103,13 +109,15 @@ class CommunicationOptions:
             options["timeout"] = self.timeout_seconds
         return options
 
-    def __repr__(self) -> str:
-        native = libdist.CommunicationOptions(
+    def _communication_options(self) -> libdist.CommunicationOptions:
+        return libdist.CommunicationOptions(
             implementation=libdist.Communication[self.implementation.name],
             bytes_per_pack=self.bytes_per_pack,
             timeout=self.timeout_seconds,
         )
-        return native.describe()
+
+    def __repr__(self) -> str:
+        return self._communication_options().describe()
 
 
 class CollectiveHints(CommunicationOptions):
@@ -124,18 +132,25 @@ def collective_options(options: Optional[CommunicationOptions]) -> dict[str, Any
     return {} if options is None else options._collective_options()
 
 
+def reduce_options(options: Optional[CommunicationOptions]) -> dict[str, Any]:
+    """libdist's options of a reduction from outside."""
+    return {} if options is None else {"options": options._communication_options()}
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """Options of Strategy.run(): here every shape may differ from run to run, so that they have no effect."""
 
-    def __init__(
-        self,
-        experimental_enable_dynamic_batch_size: bool = True,
-        experimental_bucketizing_dynamic_shape: bool = False,
-    ) -> None:
-        self.experimental_enable_dynamic_batch_size = experimental_enable_dynamic_batch_size
-        """Accepted."""
-        self.experimental_bucketizing_dynamic_shape = experimental_bucketizing_dynamic_shape
-        """Accepted."""
+    experimental_enable_dynamic_batch_size: bool = True
+    """Accepted."""
+    experimental_bucketizing_dynamic_shape: bool = False
+    """Accepted."""
+    experimental_xla_options: Any = None
+    """Accepted, with a line in the log of "libdist.tf"."""
+
+    def __post_init__(self) -> None:
+        if self.experimental_xla_options is not None:
+            _log.warning("RunOptions.experimental_xla_options has no effect: nothing is compiled")
 
     def _native(self) -> dict[str, Any]:
         return {

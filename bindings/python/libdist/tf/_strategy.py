@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Un
 import libdist
 
 from . import _input
+from ._composites import IndexedSlices
 from ._context import faces
 from ._convert import Crossing, from_native, tensors
 from ._extended import StrategyExtended
+from ._missing import Refusing
+from ._nest import restored
 from ._options import InputContext, InputOptions, ReduceOp, RunOptions, ValueContext, native_op
 from ._values import DistributedValues
-from ._variable import Variable
+from ._variable import Variable, is_variable
 
 if TYPE_CHECKING:
+    from ._context import ReplicaContext
     from ._cross_device import CrossDeviceOps
 
 
@@ -37,14 +41,21 @@ class Scope:
         self._entered.pop().__exit__(*error)
 
 
-class Strategy:
+class Strategy(Refusing):
     """Replicas that run the same function, each on its part of the input, and meet in collectives."""
 
-    def __init__(self, native: libdist.Strategy) -> None:
-        """native: a strategy of libdist's, which this is a face of."""
-        self._native = native
-        self._extended = StrategyExtended(native)
-        faces[id(native)] = self
+    _tf_name = "tf.distribute.Strategy"
+    _default_context: Optional[ReplicaContext] = None
+
+    def __init__(self, extended: Union[StrategyExtended, libdist.Strategy]) -> None:
+        """extended: a program's own StrategyExtended; or a strategy of libdist's, which this is a face of."""
+        if isinstance(extended, libdist.Strategy):
+            extended = StrategyExtended._of(extended)
+        if not isinstance(extended, StrategyExtended):
+            raise TypeError(f"a tf.distribute.StrategyExtended is needed here, not {type(extended).__name__}")
+        self._extended = extended
+        self._native = extended._native
+        faces.setdefault(id(self._native), self)
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -58,8 +69,8 @@ class Strategy:
 
     @property
     def cluster_resolver(self) -> Any:
-        """What describes the cluster: None, as the strategy is of one process."""
-        return self._native.cluster_resolver
+        """What describes the cluster: the resolver that the strategy was given, otherwise None."""
+        return self._extended._cluster_resolver
 
     def scope(self) -> Scope:
         """Inside, this is the current strategy: variables that are made there are its own."""
@@ -80,31 +91,34 @@ class Strategy:
         """
         if not isinstance(args, (list, tuple)):
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}: (x,) for one")
-        crossing = Crossing(self._native)
-
-        def body(_: libdist.Replica, *positional: Any, **named: Any) -> Any:
-            return crossing.carry(fn(*crossing.take(positional), **crossing.take(named)))
-
-        given = crossing.carry(tuple(args)), crossing.carry(dict(kwargs or {}))
-        native_options = {} if options is None else options._native()
-        return crossing.take(self._native.run_values(body, *given, **native_options))
+        if self._extended._overrides("_call_for_each_replica"):
+            return self._extended._call_for_each_replica(fn, args, dict(kwargs or {}))
+        return self._extended._run(fn, args, dict(kwargs or {}), options)
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
     def reduce(self, reduce_op: Union[ReduceOp, str], value: Any, axis: Union[None, int, Sequence[int]] = None) -> Any:
         """Reduces a per-replica value to one tensor; with an axis, or several, over these too."""
+        if self._extended._overrides("_reduce_to") and axis is None:
+            reduced = self._extended.reduce_to(reduce_op, value, None)
+            return self.experimental_local_results(reduced)[0]
         result = self._native.reduce(native_op(reduce_op), tensors(self._native, value), axis)
-        return from_native(result, self._native)
+        return restored(from_native(result, self._native), value)
 
     def gather(self, value: Any, axis: int) -> Any:
         """Joins the components of a per-replica value along an axis, in the order of replica ids."""
+        if isinstance(value, IndexedSlices):
+            raise libdist.Unimplemented("gather does not support IndexedSlices")
         given = libdist.Value.of(self._native, tensors(self._native, value))
-        return from_native(self._native.gather(given, axis), self._native)
+        return restored(from_native(self._native.gather(given, axis), self._native), value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """A value's components in the order of replica ids; of a variable its copies; else a tuple of the value."""
-        if isinstance(value, Variable):
-            return value.values if value._native.num_copies > 1 else (value,)
+        if self._extended._overrides("_local_results"):
+            return tuple(self._extended._local_results(value))
+        if is_variable(value):
+            copies: tuple[Any, ...] = value.values
+            return copies if value._native.num_copies > 1 else (value,)
         if isinstance(value, DistributedValues):
             return value.values
         given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
@@ -147,6 +161,9 @@ class Strategy:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._native.num_replicas} replicas>"
+
+    def __deepcopy__(self, memo: Any) -> Strategy:
+        return self  # as TensorFlow's: a strategy is no value
 
 
 def _cross_device(ops: Optional[CrossDeviceOps]) -> Optional[libdist.CrossDevice]:

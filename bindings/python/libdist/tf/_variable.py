@@ -4,60 +4,90 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, cast
+
+import numpy as np
 
 import libdist
 
+from ._composites import IndexedSlices
 from ._context import face_of
 from ._convert import interned, tensors
 from ._copies import Assignable, Copy, in_place, scatter_in_place
+from ._missing import RefusingType
 from ._numbers import convert_to_tensor
 from ._options import VariableAggregation, VariableSynchronization, native_aggregation, native_synchronization
-from ._values import DistributedValues, IndexedSlices, PerReplica
+from ._tensor import TensorShape, described, plain, tensor_of
+from ._values import DistributedValues, PerReplica
 
 if TYPE_CHECKING:
     from ._strategy import Strategy
 
 
-class Variable(Assignable):
+class _VariableType(RefusingType):
+    """A copy of a variable is a tf.Variable too, as in TensorFlow."""
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return type.__instancecheck__(cls, thing) or isinstance(thing, Copy)
+
+
+class Variable(Assignable, metaclass=_VariableType):
     """Made inside a strategy's scope it is that strategy's; inside replicas all of them make it together."""
+
+    _of_metric = False  # then a number that all replicas give is a number of each
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         replica = libdist.get_replica()
         if replica is None:
             return super().__new__(cls)
         # Inside replicas, and outside of all, where a thread is one: made once, and the same object for all.
-        return replica.merge_call(lambda strategy: _made(cls, args, kwargs))
+        made: Callable[..., Any] = lambda _, wanted: _made(cls, wanted, args, kwargs)  # noqa: E731
+        return replica.merge_call(made, (_wanted(*args, **kwargs),))
 
     def __init__(
         self,
         initial_value: Any = None,
         trainable: Optional[bool] = None,
         validate_shape: bool = True,
+        caching_device: Any = None,
         name: Optional[str] = None,
+        variable_def: Any = None,
         dtype: Any = None,
-        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-        aggregation: VariableAggregation = VariableAggregation.NONE,
+        import_scope: Any = None,
+        constraint: Optional[Callable[[Any], Any]] = None,
+        synchronization: Optional[VariableSynchronization] = VariableSynchronization.AUTO,
+        aggregation: Optional[VariableAggregation] = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
     ) -> None:
-        """initial_value: a tensor, or a function that gives one."""
+        """initial_value: a tensor, or a function that gives one. constraint: for optimizers, who ask for it.
+
+        What is a graph's is accepted: validate_shape, caching_device, variable_def, import_scope.
+        """
         if hasattr(self, "_native"):
             return
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` cannot be None")
-        strategy = libdist.get_strategy()
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be None or a callable.")
         options = {
             "name": name or "Variable",
             "trainable": trainable,
             "synchronization": native_synchronization(synchronization),
             "aggregation": native_aggregation(aggregation),
         }
-        given = initial_value() if callable(initial_value) else initial_value
-        array = convert_to_tensor(given, dtype)
+        array = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
+        if shape is not None:
+            _check_shape(tuple(array.shape), shape)
+        self._begin(libdist.get_strategy(), plain(array), options, constraint)
+
+    def _begin(self, strategy: libdist.Strategy, array: Any, options: dict[str, Any], constraint: Any) -> None:
         self._owner = strategy
         self._dtype = array.dtype
-        self._shape = tuple(array.shape)
+        self._shape = TensorShape(array.shape)
+        self._constraint = constraint
         # Outside of scopes a variable is any program's: strategies may use it as TensorFlow's plain ones.
-        self._plain = not libdist.has_strategy()
+        self._plain = strategy.kind == libdist.StrategyKind.DEFAULT
         self._native = strategy.variable(array, **options)
         _faces[id(self._native)] = self
 
@@ -68,10 +98,29 @@ class Variable(Assignable):
         if face is None:
             face = object.__new__(Variable)
             first = native.component(0)
-            face._owner, face._native, face._plain = libdist.get_strategy(), native, False
-            face._dtype, face._shape = first.dtype, tuple(first.shape)
+            face._owner, face._native, face._plain = native._strategy, native, False
+            face._dtype, face._shape, face._constraint = first.dtype, TensorShape(first.shape), None
             _faces[id(native)] = face
         return face
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        """A variable of its own under the same strategy, with the same copies. Outside of replicas."""
+        twin: Variable = object.__new__(Variable)
+        native = self._native
+        options = {
+            "name": native.name,
+            "trainable": native.trainable,
+            "synchronization": native.synchronization,
+            "aggregation": native.aggregation,
+        }
+        twin._begin(self._owner, native.component(0), options, self._constraint)
+        for copy in range(1, native.num_copies):
+            twin._native.component(copy)[...] = native.component(copy)
+        memo[id(self)] = twin
+        return twin
+
+    def __copy__(self) -> Variable:
+        return self.__deepcopy__({})
 
     # ---- what it is ---------------------------------------------------------------------------------------------
 
@@ -86,7 +135,7 @@ class Variable(Assignable):
         return self._dtype
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> TensorShape:
         """The tensor's."""
         return self._shape
 
@@ -94,6 +143,11 @@ class Variable(Assignable):
     def trainable(self) -> bool:
         """Whether it is for training to change."""
         return self._native.trainable
+
+    @property
+    def constraint(self) -> Optional[Callable[[Any], Any]]:
+        """What it was given for optimizers."""
+        return cast("Optional[Callable[[Any], Any]]", self._constraint)
 
     @property
     def synchronization(self) -> VariableSynchronization:
@@ -120,17 +174,32 @@ class Variable(Assignable):
         """Its copies, in the order of replica ids."""
         return tuple(Copy(self, replica) for replica in range(self._native.num_copies))
 
+    def _whole(self) -> Variable:
+        return self
+
     def __repr__(self) -> str:
-        return f"<tf.Variable {self.name!r} {self._native.describe()}>"
+        if self._native.num_copies == 1:
+            value = described(self._native.component(0))
+            return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype}, numpy={value}>"
+        rows = ",\n".join(f"  {replica}: {copy!r}" for replica, copy in enumerate(self.values))
+        return f"{self._native.class_name}:{{\n{rows}\n}}"
+
+    __str__ = __repr__
 
     # ---- its value ----------------------------------------------------------------------------------------------
 
     def read_value(self) -> Any:
         """The value as the context sees it: inside a replica its copy, outside what reading makes of all copies."""
         if self._plain:
-            return self._native.component(0).copy()
+            return tensor_of(self._native.component(0).copy())
         replica = self._replica()
-        return replica.read(self._native) if replica is not None else self._native.read()
+        return tensor_of(replica.read(self._native) if replica is not None else self._native.read())
+
+    def _dense(self) -> Any:
+        """As a tensor: also where another strategy runs, which has no business with its copies; there the first."""
+        if not self._plain and libdist.has_strategy() and libdist.get_strategy() is not self._owner:
+            return self._native.component(0).copy()
+        return self.read_value()
 
     def _replica(self) -> Optional[libdist.Replica]:
         """The replica whose function this thread is in; None outside: also before any scope."""
@@ -140,20 +209,23 @@ class Variable(Assignable):
 
     def _assign(self, how: libdist.Assign, value: Any) -> Any:
         if self._plain:
-            in_place(self._native.component(0), how, convert_to_tensor(value, self._dtype))
+            in_place(self._native.component(0), how, plain(convert_to_tensor(value, self._dtype)))
             return self
         replica = self._replica()
         if replica is None:
             self._native.assign(tensors(self._owner, _single(value), self._dtype), how)
             return self
-        given = interned(self._owner, value, lambda: self._given(value), str(self._dtype))
+        if self._of_metric:
+            given = self._given(value).copy()
+        else:
+            given = interned(self._owner, value, lambda: self._given(value), str(self._dtype))
         replica.assign_value(self._native, given, how)
         return Copy(self, min(replica.id, self._native.num_copies - 1))
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, DistributedValues):
             return tensors(self._owner, value, self._dtype)
-        return convert_to_tensor(value, self._dtype)
+        return plain(convert_to_tensor(value, self._dtype))
 
     def _scatter(self, how: libdist.Scatter, slices: Any) -> Any:
         if not isinstance(slices, (IndexedSlices, PerReplica)):
@@ -172,7 +244,7 @@ class Variable(Assignable):
     def batch_scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None) -> Any:
         """Gives rows values, batch by batch."""
         owner = self._owner
-        given = libdist.Value.of(owner, [sparse_delta.values, sparse_delta.indices])
+        given = libdist.Value.of(owner, [plain(sparse_delta.values), plain(sparse_delta.indices)])
         replica = self._replica()
         if replica is None:
             self._native.scatter(libdist.Scatter.BATCH_UPDATE, given)
@@ -186,10 +258,54 @@ def _single(value: Any) -> Any:
     return convert_to_tensor(value) if isinstance(value, (list, tuple)) else value
 
 
+def _check_shape(given: tuple[int, ...], wanted: Any) -> None:
+    sizes = [wanted] if isinstance(wanted, int) else list(wanted)
+    if len(sizes) != len(given) or any(size not in (None, -1, one) for size, one in zip(sizes, given)):
+        raise ValueError(
+            f"In this `tf.Variable` creation, the initial value's shape ({given}) is not compatible with the "
+            f"explicitly supplied `shape` argument ({sizes})."
+        )
+
+
 _faces: weakref.WeakValueDictionary[int, Variable] = weakref.WeakValueDictionary()
 
 
-def _made(cls: type, args: Any, kwargs: Any) -> Any:
+def is_variable(thing: Any) -> bool:
+    """Whether it is a variable, and not one copy of it."""
+    return isinstance(thing, Variable) and not isinstance(thing, Copy)
+
+
+def _wanted(
+    initial_value: Any = None,
+    trainable: Any = None,
+    validate_shape: Any = None,
+    caching_device: Any = None,
+    name: Any = None,
+    variable_def: Any = None,
+    dtype: Any = None,
+    import_scope: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+    *_: Any,
+    **__: Any,
+) -> list[str]:
+    """What all replicas have to agree on."""
+    kind = None if dtype is None else np.dtype(dtype)
+    given = {"trainable": trainable, "dtype": kind, "synchronization": synchronization, "aggregation": aggregation}
+    return [f"name {name or 'Variable'}", *(f"{what} {one}" for what, one in given.items())]
+
+
+def _made(cls: type, wanted: list[Any], args: Any, kwargs: Any) -> Any:
+    for given in wanted:
+        first, *others = [given] if isinstance(given, str) else list(given)
+        for replica, other in enumerate(others, 1):
+            if other != first:
+                what, _, value = other.partition(" ")
+                raise libdist.FailedPrecondition(
+                    f"Tried to create variable {value} with mismatching {what} on replica {replica}: "
+                    f"replica 0 gave {first}"
+                )
     variable: Any = object.__new__(cls)
     variable.__init__(*args, **kwargs)
     return variable

@@ -8,16 +8,23 @@ them.
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
-from types import SimpleNamespace
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 import numpy as np
 
 import libdist
 
-from ._convert import map_leaves, tensors
+from ._composites import Composite, RaggedTensor, SparseTensor
+from ._convert import tensors
+from ._missing import Namespace, Refusing, missing
+from ._nest import leaves_of, map_leaves
 from ._numbers import convert_to_tensor
+from ._spec import TensorSpec, conform, spec_of
+from ._tensor import Tensor, plain, tensor_of
+
+__getattr__ = missing("tf.data")
 
 AUTOTUNE = -1
 """For num_parallel_calls and buffer sizes, which have no effect here."""
@@ -52,9 +59,11 @@ class Options:
 class Optional_:
     """tf.experimental.Optional: an element, or that there is none."""
 
-    def __init__(self, value: Any, has_value: bool) -> None:
+    def __init__(self, value: Any, has_value: bool, element_spec: Any = None) -> None:
         self._value = value
         self._has_value = has_value
+        self.element_spec = spec_of(value) if element_spec is None and has_value else element_spec
+        """What the element is like."""
 
     def has_value(self) -> bool:
         """Whether there is an element."""
@@ -67,40 +76,65 @@ class Optional_:
         return self._value
 
 
-def _leaves(nest: Any) -> list[Any]:
-    leaves: list[Any] = []
-    map_leaves(leaves.append, nest)
-    return leaves
+class _Row(Tensor):
+    """A row of a ragged tensor: in a batch rows are a ragged tensor again."""
 
 
 def _structured(nest: Any) -> Any:
     """A nest whose lists are tensors, as tf.data has it: only tuples and dicts are structure."""
     if isinstance(nest, tuple):
-        return tuple(_structured(item) for item in nest)
+        return type(nest)(*map(_structured, nest)) if hasattr(nest, "_fields") else tuple(map(_structured, nest))
     if isinstance(nest, dict):
         return {key: _structured(item) for key, item in nest.items()}
-    return convert_to_tensor(nest)
+    return nest if isinstance(nest, (Composite, _Row)) else convert_to_tensor(nest)
 
 
 def _stacked(elements: list[Any]) -> Any:
     first = elements[0]
     if isinstance(first, tuple):
-        return tuple(_stacked([element[i] for element in elements]) for i in range(len(first)))
+        items = [_stacked([element[i] for element in elements]) for i in range(len(first))]
+        return type(first)(*items) if hasattr(first, "_fields") else tuple(items)
     if isinstance(first, dict):
         return {key: _stacked([element[key] for element in elements]) for key in first}
-    return np.stack(elements)
+    if isinstance(first, SparseTensor):
+        return SparseTensor.of_rows(elements)
+    if isinstance(first, (_Row, RaggedTensor)):
+        return RaggedTensor.from_rows(elements)
+    return tensor_of(np.stack([plain(element) for element in elements]))
 
 
-def _row(nest: Any, i: int) -> Any:
-    return map_leaves(lambda leaf: leaf[i], nest)
+def _size(leaf: Any) -> int:
+    if isinstance(leaf, (RaggedTensor, SparseTensor)):
+        return int(leaf.shape[0])
+    if isinstance(leaf, Composite):
+        raise libdist.Unimplemented("IndexedSlices have no rows to be cut into: from_tensors() takes them whole")
+    return len(leaf)
+
+
+def _rows(nest: Any) -> Iterator[Any]:
+    """The rows of each tensor of a nest, together."""
+    sizes = {_size(leaf) for leaf in leaves_of(nest)}
+    if len(sizes) != 1:
+        raise libdist.InvalidArgument(f"the tensors' first dimensions differ: {sorted(sizes)}")
+    sparse = {id(leaf): leaf.rows() for leaf in leaves_of(nest) if isinstance(leaf, SparseTensor)}
+
+    def row(i: int, leaf: Any) -> Any:
+        if id(leaf) in sparse:
+            return sparse[id(leaf)][i]
+        part = leaf[i]
+        return part.view(_Row) if isinstance(leaf, RaggedTensor) and isinstance(part, np.ndarray) else part
+
+    return (map_leaves(functools.partial(row, i), nest) for i in range(sizes.pop()))
 
 
 def _arguments(element: Any) -> tuple[Any, ...]:
     return element if isinstance(element, tuple) else (element,)
 
 
-class Dataset:
+class Dataset(Refusing):
     """A recipe for elements, made of other recipes."""
+
+    _tf_name = "tf.data.Dataset"
 
     def __init__(
         self, make: Callable[[], Iterable[Any]], static: bool = True, options: Optional[Options] = None
@@ -113,9 +147,16 @@ class Dataset:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._make())
 
-    def _source(self, strategy: libdist.Strategy) -> Callable[[], Iterable[Any]]:
-        """For libdist."""
-        return lambda: (tensors(strategy, element) for element in self)
+    def _source(self, strategy: libdist.Strategy, forms: list[Any]) -> Callable[[], Iterable[Any]]:
+        """For libdist; `forms` gets an element, for its form."""
+
+        def make() -> Iterator[Any]:
+            for element in self:
+                if not forms:
+                    forms.append(element)
+                yield tensors(strategy, element)
+
+        return make
 
     def _then(self, make: Callable[[], Iterable[Any]], static: Optional[bool] = None) -> Dataset:
         return Dataset(make, self._static if static is None else static, self._options)
@@ -126,11 +167,8 @@ class Dataset:
     def from_tensor_slices(tensors: Any) -> Dataset:
         """Element i is row i of each tensor."""
         given = _structured(tensors)
-        sizes = {len(leaf) for leaf in _leaves(given)}
-        if len(sizes) != 1:
-            raise libdist.InvalidArgument(f"the tensors' first dimensions differ: {sorted(sizes)}")
-        size = sizes.pop()
-        return Dataset(lambda: (_row(given, i) for i in range(size)))
+        _rows(given)
+        return Dataset(lambda: _rows(given))
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
@@ -139,15 +177,30 @@ class Dataset:
         return Dataset(lambda: iter((given,)))
 
     @staticmethod
-    def from_generator(generator: Callable[..., Iterable[Any]], *, args: Any = (), **_: Any) -> Dataset:
-        """What the generator gives in each pass; signatures and types are not needed."""
-        return Dataset(lambda: (_structured(element) for element in generator(*args)), static=False)
+    def from_generator(
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """What the generator gives in each pass, as the types or the signature say; without them as it is."""
+        if output_signature is not None and (output_types is not None or output_shapes is not None):
+            raise TypeError("The `output_types` and `output_shapes` arguments do not go with `output_signature`.")
+        signature = output_signature if output_types is None else _signature(output_types, output_shapes)
+
+        def make() -> Iterator[Any]:
+            for element in generator(*(args or ())):
+                yield _structured(element if signature is None else _signed(element, signature))
+
+        return Dataset(make, static=False)
 
     @staticmethod
     def range(*args: int, output_type: Any = np.int64) -> Dataset:
         """Python's range() as int64 scalars."""
         numbers = range(*args)
-        return Dataset(lambda: (np.asarray(number, output_type) for number in numbers))
+        return Dataset(lambda: (tensor_of(np.asarray(number, output_type)) for number in numbers))
 
     @staticmethod
     def zip(*datasets: Any) -> Dataset:
@@ -175,8 +228,7 @@ class Dataset:
 
         def make() -> Iterator[Any]:
             for element in self:
-                for i in range(len(_leaves(element)[0])):
-                    yield _row(element, i)
+                yield from _rows(element)
 
         return self._then(make, static=True)
 
@@ -229,7 +281,9 @@ class Dataset:
 
     def enumerate(self, start: int = 0) -> Dataset:
         """Pairs of a number and an element."""
-        return self._then(lambda: ((np.asarray(i, np.int64), element) for i, element in enumerate(self, start)))
+        return self._then(
+            lambda: ((tensor_of(np.asarray(i, np.int64)), element) for i, element in enumerate(self, start))
+        )
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """Every num_shards-th element, from `index` on."""
@@ -278,11 +332,36 @@ class Dataset:
         return state
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements, which are numpy arrays already."""
-        return iter(self)
+        """The elements as arrays of NumPy's own."""
+        return (map_leaves(lambda leaf: leaf.numpy(), element) for element in self)
+
+    @property
+    def element_spec(self) -> Any:
+        """What elements are like, by the first of them; None is the size of batches that may differ."""
+        return spec_of(next(iter(self), None), self._static)
 
 
-experimental = SimpleNamespace(
+def _signature(types: Any, shapes: Any) -> Any:
+    """A spec for each type of a nest, with the shape at the same place of another nest."""
+    if isinstance(types, tuple):
+        return tuple(_signature(one, None if shapes is None else shapes[i]) for i, one in enumerate(types))
+    if isinstance(types, dict):
+        return {key: _signature(types[key], None if shapes is None else shapes[key]) for key in types}
+    return TensorSpec(shapes, types)
+
+
+def _signed(element: Any, signature: Any) -> Any:
+    if isinstance(signature, tuple):
+        if not isinstance(element, (tuple, list)) or len(element) != len(signature):
+            raise TypeError(f"`generator` yielded {element!r} where {len(signature)} tensors were expected.")
+        return tuple(_signed(one, spec) for one, spec in zip(element, signature))
+    if isinstance(signature, dict):
+        return {key: _signed(element[key], spec) for key, spec in signature.items()}
+    return conform(element, signature)
+
+
+experimental = Namespace(
+    "tf.data.experimental",
     AutoShardPolicy=AutoShardPolicy,
     DistributeOptions=DistributeOptions,
     AUTOTUNE=AUTOTUNE,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.distribute over libdist: its names, in TensorFlow's words."""
 
-from types import SimpleNamespace
-
 from ._context import (
     ReplicaContext,
     experimental_set_strategy,
@@ -14,6 +12,8 @@ from ._context import (
 from ._cross_device import CrossDeviceOps, HierarchicalCopyAllReduce, NcclAllReduce, ReductionToOneDevice
 from ._extended import StrategyExtended
 from ._input import DistributedDataset, DistributedIterator
+from ._logical import on_logical_devices
+from ._missing import Namespace, missing
 from ._options import (
     CollectiveHints,
     CommunicationImplementation,
@@ -25,11 +25,22 @@ from ._options import (
     RunOptions,
     ValueContext,
 )
+from ._resolver import ClusterResolver, TPUClusterResolver
 from ._strategy import CentralStorageStrategy, MirroredStrategy, OneDeviceStrategy, Strategy
 from ._tpu import TPUStrategy, TPUStrategyV1
 from ._values import DistributedValues, Mirrored, PerReplica
 
-experimental = SimpleNamespace(
+__getattr__ = missing("tf.distribute")
+
+cluster_resolver = Namespace(
+    "tf.distribute.cluster_resolver",
+    ClusterResolver=ClusterResolver,
+    TPUClusterResolver=TPUClusterResolver,
+)
+"""tf.distribute.cluster_resolver."""
+
+experimental = Namespace(
+    "tf.distribute.experimental",
     CentralStorageStrategy=CentralStorageStrategy,
     CollectiveCommunication=CommunicationImplementation,
     CollectiveHints=CollectiveHints,
@@ -61,10 +72,12 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "TPUStrategy",
+    "cluster_resolver",
     "experimental",
     "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
     "has_strategy",
     "in_cross_replica_context",
+    "on_logical_devices",
 ]

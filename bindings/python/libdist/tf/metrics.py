@@ -3,51 +3,175 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import functools
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
 import libdist
 
+from ._missing import Refusing, missing
 from ._numbers import convert_to_tensor
+from ._options import VariableAggregation, VariableSynchronization
+from ._tensor import plain, tensor_of
+from ._variable import Variable
+
+__getattr__ = missing("tf.keras.metrics")
 
 
-class _Metric:
+def _snake(name: str) -> str:
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+class Metric(Refusing):
+    """A program's own metric: add_weight() in its __init__, update_state() and result().
+
+    Each replica adds to its own copy of a weight and waits for nobody; outside of replicas a weight reads as the sum
+    of all copies, so that result() is over all updates of all replicas.
+    """
+
+    _tf_name = "tf.keras.metrics.Metric"
+
+    def __init__(self, dtype: Any = None, name: Optional[str] = None) -> None:
+        """dtype: of its weights; float32 by default."""
+        self._name = name or _snake(type(self).__name__)
+        self._dtype = np.dtype(dtype or np.float32)
+        self._weights: list[Variable] = []
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "result" in cls.__dict__:
+            setattr(cls, "result", _read(cls.__dict__["result"]))  # noqa: B010
+
+    @property
+    def name(self) -> str:
+        """For messages and checkpoints."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """Of its weights."""
+        return self._dtype
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its weights."""
+        return list(self._weights)
+
+    weights = variables
+
+    def add_weight(
+        self,
+        shape: Any = (),
+        initializer: Union[None, str, Callable[..., Any]] = "zeros",
+        dtype: Any = None,
+        name: Optional[str] = None,
+        synchronization: VariableSynchronization = VariableSynchronization.ON_READ,
+        aggregation: Union[str, VariableAggregation] = VariableAggregation.SUM,
+        **_: Any,
+    ) -> Variable:
+        """A variable of the metric's: a number, or of a shape.
+
+        initializer: "zeros", "ones", or a function of the shape and the dtype. The name may come first, as in older
+        programs.
+        """
+        if isinstance(shape, str):
+            shape, name = (), shape
+        kind = np.dtype(dtype or self._dtype)
+        if callable(initializer):
+            first = initializer(shape, dtype=kind)
+        else:
+            given = {"zeros": 0, "zero": 0, None: 0, "ones": 1, "one": 1}
+            if initializer not in given:
+                raise ValueError(f"initializer={initializer!r}: 'zeros', 'ones', or a function of shape and dtype")
+            first = np.full(tuple(shape), given[initializer], kind)  # a sum over replicas: "ones" reads as their number
+        if isinstance(aggregation, str):
+            aggregation = VariableAggregation[aggregation.upper()]
+        variable = Variable(
+            first, name=name or self._name, dtype=kind, synchronization=synchronization, aggregation=aggregation
+        )
+        variable._of_metric = True
+        self._weights.append(variable)
+        return variable
+
+    add_variable = add_weight
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """Adds a batch; inside replicas each its own."""
+        raise NotImplementedError("update_state() is the subclass's")
+
+    def result(self) -> Any:
+        """The metric over all updates."""
+        raise NotImplementedError("result() is the subclass's")
+
+    def reset_state(self) -> None:
+        """Forgets all updates of all replicas."""
+        for variable in self._weights:
+            variable.assign(np.zeros(variable.shape, variable.dtype))
+
+    def reset_states(self) -> None:
+        """reset_state(), by its older name."""
+        self.reset_state()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """update_state(), and then result(); inside replicas that is of the replica's own updates."""
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def get_config(self) -> dict[str, Any]:
+        """Its arguments."""
+        return {"name": self._name, "dtype": self._dtype.name}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"
+
+
+def _read(result: Callable[..., Any]) -> Callable[..., Any]:
+    """A result() that gives a tensor where the subclass's gives a variable."""
+
+    @functools.wraps(result)
+    def read(self: Any) -> Any:
+        value = result(self)
+        return value.read_value() if isinstance(value, Variable) else value
+
+    return read
+
+
+class _Native(Metric):
+    """A metric of libdist's own."""
+
     _kind: libdist.MetricKind
 
     def __init__(self, name: Optional[str] = None, dtype: Any = None) -> None:
         """dtype: of what result() gives; float32 by default."""
-        self._dtype = np.dtype(dtype or np.float32)
-        self._native = libdist.Metric(libdist.get_strategy(), self._kind, name or self._default_name())
-
-    @classmethod
-    def _default_name(cls) -> str:
-        return "".join("_" + letter.lower() if letter.isupper() else letter for letter in cls.__name__).lstrip("_")
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return self._native.name
+        super().__init__(dtype, name)
+        self._native = libdist.Metric(libdist.get_strategy(), self._kind, self._name)
 
     def _update(self, values: Any, labels: Any, sample_weight: Any) -> None:
         replica = libdist.get_replica()
         if replica is None:
             raise libdist.FailedPrecondition("update_state() belongs to the replica function: strategy.run(fn)")
-        given = [None if tensor is None else convert_to_tensor(tensor) for tensor in (values, labels, sample_weight)]
+        tensors = (values, labels, sample_weight)
+        given = [None if tensor is None else plain(convert_to_tensor(tensor)) for tensor in tensors]
         self._native.update(replica, *given)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """What holds its state."""
+        return [Variable._of(self._native.variable)]
+
+    weights = variables
 
     def result(self) -> Any:
         """The metric over all updates of all replicas since it was made or reset."""
-        return np.asarray(self._native.result(), self._dtype)[()]
+        return tensor_of(np.asarray(self._native.result(), self._dtype))
 
     def reset_state(self) -> None:
         """Forgets all updates of all replicas."""
         self._native.reset()
 
-    reset_states = reset_state
 
-
-class Sum(_Metric):
+class Sum(_Native):
     """The sum of weight * value."""
 
     _kind = libdist.MetricKind.SUM
@@ -65,7 +189,7 @@ class Mean(Sum):
     _kind = libdist.MetricKind.MEAN
 
 
-class Accuracy(_Metric):
+class Accuracy(_Native):
     """How often predictions and labels are equal."""
 
     _kind = libdist.MetricKind.ACCURACY

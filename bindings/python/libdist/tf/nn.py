@@ -7,7 +7,11 @@ from typing import Any, Optional
 
 import libdist
 
+from ._missing import missing
 from ._numbers import convert_to_tensor
+from ._tensor import plain, tensor_of
+
+__getattr__ = missing("tf.nn")
 
 
 def compute_average_loss(
@@ -20,11 +24,12 @@ def compute_average_loss(
     """
     if global_batch_size is not None and global_batch_size < 0:
         raise ValueError("global_batch_size must be non-negative")
-    loss = convert_to_tensor(per_example_loss)
-    weight = None if sample_weight is None else convert_to_tensor(sample_weight)
-    return libdist.average_loss(libdist.get_replica(), loss, weight, global_batch_size or 0)
+    loss = plain(convert_to_tensor(per_example_loss))
+    weight = None if sample_weight is None else plain(convert_to_tensor(sample_weight))
+    return tensor_of(libdist.average_loss(libdist.get_replica(), loss, weight, global_batch_size or 0))
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Any:
     """A replica's share of a loss that every replica has whole; RuntimeError in cross-replica context."""
-    return libdist.scale_regularization_loss(libdist.get_replica(), convert_to_tensor(regularization_loss))
+    loss = plain(convert_to_tensor(regularization_loss))
+    return tensor_of(libdist.scale_regularization_loss(libdist.get_replica(), loss))

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import enum
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
 import libdist
+
+from ._missing import Namespace, missing
 
 
 class DeviceOrderMode(enum.IntEnum):
@@ -166,17 +168,34 @@ def _checked(topology: Any) -> Topology:
     return topology
 
 
-def initialize_tpu_system(cluster_resolver: None = None) -> Topology:
-    """The topology of the CPUs that this process may use; there is nothing to be resolved."""
-    if cluster_resolver is not None:
-        raise ValueError("the devices are this host's CPUs: cluster_resolver is None")
-    return Topology._of(libdist.Topology.from_host())
+def initialize_tpu_system(cluster_resolver: Any = None) -> Topology:
+    """The topology of a TPUClusterResolver's devices; of the CPUs that this process may use without one."""
+    from ._resolver import topology_of
+
+    return topology_of(cluster_resolver)
 
 
-experimental = SimpleNamespace(
+def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
+    """Nothing: a strategy's threads end with it."""
+
+
+@dataclass(frozen=True)
+class XLAOptions:
+    """tf.tpu.XLAOptions: accepted, without effect, as nothing is compiled."""
+
+    use_spmd_for_xla_partitioning: bool = True
+    enable_xla_dynamic_padder: bool = True
+    use_shardy_partitioner: bool = False
+
+
+__getattr__ = missing("tf.tpu")
+
+experimental = Namespace(
+    "tf.tpu.experimental",
     DeviceAssignment=DeviceAssignment,
     DeviceOrderMode=DeviceOrderMode,
     Topology=Topology,
     initialize_tpu_system=initialize_tpu_system,
+    shutdown_tpu_system=shutdown_tpu_system,
 )
 """tf.tpu.experimental."""

@@ -1,45 +1,267 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tf.train in the small: checkpoints of variables."""
+"""tf.train in the small: checkpoints, each one safetensors file."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Union
+import re
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Union, cast
+
+import numpy as np
 
 import libdist
 
+from ._checkpoint import Status, load, save
+from ._missing import Refusing, missing
+from ._module import Watched, is_trackable
+from ._options import VariableAggregation
+from ._resolver import ClusterSpec
 from ._variable import Variable
 
+__getattr__ = missing("tf.train")
+
+_FIRST = VariableAggregation.ONLY_FIRST_REPLICA
 Path = Union[str, "os.PathLike[str]"]
 
 
-class Checkpoint:
-    """Variables under the names that they are given here, in one safetensors file."""
+@dataclass
+class CheckpointOptions:
+    """Accepted, without effect: a file is written whole before save() returns."""
 
-    def __init__(self, **variables: Variable) -> None:
-        for name, variable in variables.items():
-            if not isinstance(variable, Variable):
-                raise ValueError(f"{name} is no tf.Variable: a checkpoint holds variables, by name")
-        self._variables = variables
+    experimental_io_device: Optional[str] = None
+    experimental_enable_async_checkpoint: bool = False
+    experimental_write_callbacks: Any = None
+    enable_async: bool = False
+    experimental_skip_slot_variables: bool = False
+    experimental_sharding_callback: Any = None
 
-    def _native(self) -> tuple[libdist.Strategy, dict[str, libdist.Variable]]:
-        if not self._variables:
-            raise ValueError("the checkpoint has no variables: Checkpoint(name=variable, ...)")
-        owner = next(iter(self._variables.values()))._owner
-        return owner, {name: variable._native for name, variable in self._variables.items()}
 
-    def write(self, file_prefix: Path) -> str:
-        """Writes the file, in one step: the old one or the new one is there, whole."""
-        owner, variables = self._native()
-        libdist.save_checkpoint(owner, file_prefix, variables)
-        return os.fspath(file_prefix)
+class Checkpoint(Watched):
+    """Variables, and modules, metrics, lists, tuples and dicts that hold them, under the names of attributes.
 
-    save = write
+    What is set as an attribute later belongs to it too. A file has a tensor for each variable, "model/layers/0/w".
+    """
 
-    def read(self, save_path: Path) -> Any:
-        """Gives the variables the values that a file has for them, under any strategy and number of replicas."""
-        owner, variables = self._native()
-        libdist.load_checkpoint(owner, save_path, variables)
-        return self
+    _tf_name = "tf.train.Checkpoint"
 
-    restore = read
+    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+        for name, thing in kwargs.items():
+            if not is_trackable(thing):
+                raise ValueError(
+                    f"`Checkpoint` was expecting {name} to be a trackable object: a tf.Variable, tf.Module, metric, "
+                    f"list, tuple or dict, got {thing!r}."
+                )
+        if root is not None and not is_trackable(root):
+            raise ValueError(f"`Checkpoint` was expecting root to be a trackable object, got {root!r}.")
+        self.__dict__["_root"] = root
+        self.__dict__["_counter"] = None
+        for name, thing in kwargs.items():
+            setattr(self, name, thing)
+
+    @property
+    def save_counter(self) -> Variable:
+        """How many times save() was called; saved and restored with the rest."""
+        counter: Any = self.__dict__["_counter"]
+        if counter is None:
+            first = np.zeros((), np.int64)
+            counter = Variable(first, trainable=False, name="save_counter", aggregation=_FIRST)
+            self.__dict__["_counter"] = counter
+        return cast(Variable, counter)
+
+    def write(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
+        """Writes the file of that name, in one step: the old one or the new one is there, whole."""
+        return save(self, os.fspath(file_prefix))
+
+    def save(self, file_prefix: Path, options: Optional[CheckpointOptions] = None) -> str:
+        """Writes a file with a number behind its name, "model-1", which it gives; latest_checkpoint() finds it."""
+        self.save_counter.assign_add(1)
+        path = f"{os.fspath(file_prefix)}-{int(self.save_counter)}"
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        save(self, path)
+        directory = os.path.dirname(path)
+        known = [one for one in _listed(directory) if one != path]
+        _list(directory, [*known, path])
+        return path
+
+    def read(self, save_path: Path, options: Optional[CheckpointOptions] = None) -> Status:
+        """Gives variables the values that a file has for them, under any strategy and number of replicas.
+
+        Variables that are set as attributes later get theirs then. The status says what had a value and what not.
+        """
+        return load(self, os.fspath(save_path))
+
+    def restore(self, save_path: Optional[Path], options: Optional[CheckpointOptions] = None) -> Status:
+        """As read(), of a file of save(); None: nothing is read, as where latest_checkpoint() found none."""
+        if save_path is None:
+            return Status(self, None)
+        int(self.save_counter)  # so that it is restored too
+        return self.read(save_path)
+
+    def sync(self) -> None:
+        """Nothing: save() has written all when it returns."""
+
+
+# ---- Which files there are -------------------------------------------------------------------------------------------
+
+
+def _listed(directory: str) -> list[str]:
+    """The paths in the file "checkpoint", the latest last."""
+    try:
+        with open(os.path.join(directory, "checkpoint"), encoding="utf-8") as file:
+            names = re.findall(r'^all_model_checkpoint_paths: "(.*)"$', file.read(), re.MULTILINE)
+    except FileNotFoundError:
+        return []
+    return [os.path.join(directory, name) for name in names]
+
+
+def _list(directory: str, paths: list[str]) -> None:
+    names = [os.path.relpath(path, directory or ".") for path in paths]
+    lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
+    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+    path = os.path.join(directory, "checkpoint")
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    os.replace(path + ".tmp", path)
+
+
+def latest_checkpoint(checkpoint_dir: Path, latest_filename: Optional[str] = None) -> Optional[str]:
+    """The path of what save() wrote last in a folder; None where there is none."""
+    paths = [path for path in _listed(os.fspath(checkpoint_dir)) if os.path.exists(path)]
+    return paths[-1] if paths else None
+
+
+def list_variables(ckpt_dir_or_file: Path) -> list[tuple[str, list[int]]]:
+    """(name, shape) of each tensor of a file, or of the latest of a folder."""
+    with _open(ckpt_dir_or_file) as file:
+        return [(name, list(file.spec(name)[1])) for name in sorted(file.names())]
+
+
+def load_variable(ckpt_dir_or_file: Path, name: str) -> Any:
+    """A tensor of a file, or of the latest of a folder."""
+    with _open(ckpt_dir_or_file) as file:
+        return np.array(file.read(name))
+
+
+def _open(path: Path) -> libdist.Checkpoint:
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        latest = latest_checkpoint(path)
+        if latest is None:
+            raise libdist.NotFound(f"there is no checkpoint in {path!r}")
+        path = latest
+    return libdist.Checkpoint(libdist.get_strategy(), path)
+
+
+class CheckpointManager(Refusing):
+    """Keeps the latest files of a checkpoint in a folder, and removes older ones."""
+
+    _tf_name = "tf.train.CheckpointManager"
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        directory: Path,
+        max_to_keep: Optional[int],
+        keep_checkpoint_every_n_hours: Optional[float] = None,
+        checkpoint_name: str = "ckpt",
+        step_counter: Optional[Variable] = None,
+        checkpoint_interval: Optional[int] = None,
+        init_fn: Optional[Callable[[], Any]] = None,
+    ) -> None:
+        """max_to_keep: None: all. checkpoint_interval: save() does nothing before the step_counter went on so far."""
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError("`step_counter` should be passed if `checkpoint_interval` is not None.")
+        self._checkpoint = checkpoint
+        self._directory = os.fspath(directory)
+        self._max_to_keep = max_to_keep
+        self._hours = keep_checkpoint_every_n_hours
+        self._name = checkpoint_name
+        self._step_counter = step_counter
+        self._interval = checkpoint_interval
+        self._last_step: Optional[int] = None
+        self._init_fn = init_fn
+        self._last_kept = time.time()
+        self._paths = [path for path in _listed(self._directory) if os.path.exists(path)]
+
+    @property
+    def directory(self) -> str:
+        """Where the files are."""
+        return self._directory
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What is saved."""
+        return self._checkpoint
+
+    @property
+    def checkpoint_interval(self) -> Optional[int]:
+        """How many steps are between two files."""
+        return self._interval
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The files that are kept, the latest last."""
+        return list(self._paths)
+
+    @property
+    def latest_checkpoint(self) -> Optional[str]:
+        """The latest file; None: there is none."""
+        return self._paths[-1] if self._paths else None
+
+    def save(
+        self,
+        checkpoint_number: Optional[int] = None,
+        check_interval: bool = True,
+        options: Optional[CheckpointOptions] = None,
+    ) -> Optional[str]:
+        """Writes the next file and gives its path; None where it is not yet time for it."""
+        if self._interval is not None and self._step_counter is not None:
+            step = int(self._step_counter)
+            if check_interval and self._last_step is not None and step < self._last_step + self._interval:
+                return None
+            self._last_step = step
+        os.makedirs(self._directory, exist_ok=True)
+        counter = self._checkpoint.save_counter
+        counter.assign_add(1)
+        number = int(counter) if checkpoint_number is None else int(checkpoint_number)
+        path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"))
+        self._paths = [*(one for one in self._paths if one != path), path]
+        self._sweep()
+        _list(self._directory, self._paths)
+        return path
+
+    def _sweep(self) -> None:
+        while self._max_to_keep is not None and len(self._paths) > self._max_to_keep:
+            path = self._paths.pop(0)
+            written = os.path.getmtime(path) if os.path.exists(path) else 0.0
+            if self._hours is not None and written - self._last_kept >= self._hours * 3600:
+                self._last_kept = written  # stays, and is no longer the manager's
+            elif os.path.exists(path):
+                os.remove(path)
+
+    def restore_or_initialize(self) -> Optional[str]:
+        """Restores the latest file and gives its path; without one calls init_fn, and gives None."""
+        if self.latest_checkpoint is not None:
+            self._checkpoint.restore(self.latest_checkpoint)
+            return self.latest_checkpoint
+        if self._init_fn is not None:
+            self._init_fn()
+        return None
+
+    def sync(self) -> None:
+        """Nothing: save() has written all when it returns."""
+
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointOptions",
+    "ClusterSpec",
+    "latest_checkpoint",
+    "list_variables",
+    "load_variable",
+]

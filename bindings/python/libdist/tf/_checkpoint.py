@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saving what a checkpoint holds, and giving it the values of a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+import libdist
+
+from ._module import variables_in, watch
+from ._variable import Variable
+
+COUNTER = "save_counter"
+
+
+def _held(checkpoint: Any) -> dict[str, Variable]:
+    """The variables by name: those of the root under their own, the counter where it is counted."""
+    found: dict[str, Variable] = {}
+    for path, variable in variables_in(checkpoint):
+        name = path.removeprefix("_root/")
+        if not name.startswith("_counter"):
+            found[name] = variable
+    counter = checkpoint.__dict__["_counter"]
+    if counter is not None:
+        found[COUNTER] = counter
+    return found
+
+
+def _owner(variables: dict[str, Variable]) -> libdist.Strategy:
+    """Whose file it is: in a scope its strategy's, elsewhere that of the first variable that has one."""
+    if libdist.has_strategy():
+        return libdist.get_strategy()
+    owners = (variable._owner for variable in variables.values() if not variable._plain)
+    return next(owners, libdist.get_strategy())
+
+
+def _value(variable: Variable) -> Any:
+    """The value of another strategy's variable, as reading it there would give."""
+    native = variable._native
+    copies = [np.array(native.component(copy)) for copy in range(native.num_copies)]
+    if native.synchronization != libdist.Synchronization.ON_READ or len(copies) == 1:
+        return copies[0]
+    if native.aggregation == libdist.Aggregation.ONLY_FIRST_REPLICA:
+        return copies[0]
+    if native.aggregation == libdist.Aggregation.NONE:
+        raise ValueError(f"{variable.name} has aggregation NONE: nobody knows which copy is to be saved")
+    total = np.add.reduce(copies).astype(copies[0].dtype)
+    mean = native.aggregation == libdist.Aggregation.MEAN
+    return (total / total.dtype.type(len(copies))).astype(total.dtype) if mean else total
+
+
+def _give(variable: Variable, value: Any) -> None:
+    """The other way."""
+    native = variable._native
+    summed = native.synchronization == libdist.Synchronization.ON_READ and native.aggregation == libdist.Aggregation.SUM
+    if summed and native.num_copies > 1:
+        value = (value / native.num_copies).astype(value.dtype)
+    for copy in range(native.num_copies):
+        native.component(copy)[...] = value
+
+
+def save(checkpoint: Any, path: str) -> str:
+    """Checkpoint.write()."""
+    held = _held(checkpoint)
+    if not held:
+        raise ValueError("the checkpoint has no variables: Checkpoint(name=variable, ...), or set them as attributes")
+    owner = _owner(held)
+    natives: dict[str, libdist.Variable] = {}
+    passing = []
+    for name, variable in held.items():
+        if variable._owner is owner:
+            natives[name] = variable._native
+        else:
+            passing.append(owner.variable(_value(variable), name=name))
+            natives[name] = passing[-1]
+    try:
+        libdist.save_checkpoint(owner, path, natives)
+    finally:
+        for temporary in passing:
+            temporary.close()
+    return path
+
+
+class Status:
+    """What read() and restore() give: what had a value in the file, and what not."""
+
+    def __init__(self, checkpoint: Any, path: Optional[str]) -> None:
+        self._checkpoint = checkpoint
+        self._path = path
+        self._pending: dict[str, Any] = {}
+        self._given: dict[str, Variable] = {}
+
+    def _restore(self) -> None:
+        """Gives a value to whatever can be reached now and has none yet."""
+        for name, variable in _held(self._checkpoint).items():
+            if name in self._pending and self._given.get(name) is not variable:
+                value = self._pending[name]
+                if tuple(value.shape) != tuple(variable.shape):
+                    raise ValueError(
+                        f"Received incompatible tensor with shape {tuple(value.shape)} when attempting to restore "
+                        f"variable with shape {variable.shape} and name {variable.name}."
+                    )
+                _give(variable, value.astype(variable.dtype))
+                self._given[name] = variable
+
+    def _later(self) -> None:
+        self._restore()
+        if len(self._given) < len(self._pending):
+            watch(self._checkpoint, self._later)
+
+    def _missing_values(self) -> list[str]:
+        held = _held(self._checkpoint)
+        held.pop(COUNTER, None)
+        return [f"{name}: {variable!r}" for name, variable in held.items() if name not in self._given]
+
+    def assert_existing_objects_matched(self) -> Status:
+        """AssertionError where a variable had no value in the file."""
+        self._specified()
+        left = self._missing_values()
+        if left:
+            raise AssertionError(f"Found {len(left)} Python objects that were not bound to checkpointed values: {left}")
+        return self
+
+    def assert_consumed(self) -> Status:
+        """Also where the file has a value that nobody took."""
+        self.assert_existing_objects_matched()
+        left = sorted(name for name in self._pending if name not in self._given and name != COUNTER)
+        if left:
+            raise AssertionError(f"Unresolved objects in checkpoint: {', '.join(left)}")
+        return self
+
+    def assert_nontrivial_match(self) -> Status:
+        """AssertionError where no variable had a value in the file."""
+        self._specified()
+        if not set(self._given) - {COUNTER}:
+            raise AssertionError("Nothing except the root object matched a checkpointed value.")
+        return self
+
+    def expect_partial(self) -> Status:
+        """It is meant that not all match: nobody warns here anyway."""
+        return self
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Nothing: values are given when they are read."""
+
+    run_restore_ops = initialize_or_restore
+
+    def _specified(self) -> None:
+        if self._path is None:
+            raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+
+
+def load(checkpoint: Any, path: str) -> Status:
+    """Checkpoint.read()."""
+    if not os.path.exists(path):
+        raise libdist.NotFound(
+            f"there is no checkpoint {path!r}: save() writes a number behind the name, and gives the path"
+        )
+    watch(checkpoint, None)
+    status = Status(checkpoint, path)
+    held = _held(checkpoint)
+    owner = _owner(held)
+    with libdist.Checkpoint(owner, path) as file:
+        names = set(file.names())
+        ours = {name: one for name, one in held.items() if name in names and one._owner is owner}
+        for name, variable in ours.items():
+            shape = tuple(file.spec(name)[1])
+            if shape != tuple(variable.shape):
+                raise ValueError(
+                    f"Received incompatible tensor with shape {shape} when attempting to restore variable with shape "
+                    f"{variable.shape} and name {variable.name}."
+                )
+        status._pending = {name: None if name in ours else np.array(file.read(name)) for name in names}
+    if ours:
+        libdist.load_checkpoint(owner, path, {name: variable._native for name, variable in ours.items()})
+    status._given = dict(ours)
+    status._later()
+    return status

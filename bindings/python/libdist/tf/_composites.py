@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors that are made of several: indexed slices, ragged and sparse tensors.
+
+libdist carries, cuts and reduces them; beside it there is what NumPy makes of their parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+import numpy as np
+
+import libdist
+
+from ._missing import Refusing
+from ._numbers import convert_to_tensor
+from ._tensor import TensorShape, plain, tensor_of
+
+
+class Composite(Refusing):
+    """What they have in common."""
+
+    _kind: libdist.ValueKind
+    values: Any
+
+    def _parts(self) -> list[Any]:
+        raise NotImplementedError
+
+    def _as_value_of(self, strategy: libdist.Strategy) -> libdist.Value:
+        return libdist.Value.composite(strategy, self._kind, [plain(part) for part in self._parts()])
+
+    def _with_parts(self, fn: Callable[[Any], Any]) -> Any:
+        """One like it, of other tensors."""
+        raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        raise libdist.InvalidArgument(f"{self._tf_name} is no single tensor: {self}")
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's dtype of the elements."""
+        return self.values.dtype
+
+    def get_shape(self) -> Any:
+        """The shape."""
+        return self.shape
+
+    @property
+    def shape(self) -> Any:
+        """Of the tensor that it stands for; None where sizes differ, or nobody said."""
+        raise NotImplementedError
+
+
+class IndexedSlices(Composite):
+    """Rows of a larger tensor (tf.IndexedSlices)."""
+
+    _kind = libdist.ValueKind.INDEXED_SLICES
+    _tf_name = "tf.IndexedSlices"
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self.values = convert_to_tensor(values)
+        """The rows."""
+        self.indices = convert_to_tensor(indices)
+        """Which rows they are."""
+        self.dense_shape = None if dense_shape is None else convert_to_tensor(dense_shape)
+        """Of the larger tensor, where it is known."""
+
+    def _parts(self) -> list[Any]:
+        return [self.values, self.indices, self.dense_shape]
+
+    def _with_parts(self, fn: Callable[[Any], Any]) -> IndexedSlices:
+        return IndexedSlices(*(None if part is None else fn(part) for part in self._parts()))
+
+    @property
+    def shape(self) -> Any:
+        """Of the larger tensor."""
+        known = None if self.dense_shape is None else self.dense_shape.tolist()
+        return TensorShape(known) if known is not None else (None, *self.values.shape[1:])
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        """The larger tensor; of an index that comes twice both rows are added."""
+        if self.dense_shape is None:
+            raise libdist.InvalidArgument("IndexedSlices without a dense_shape are no tensor: nobody knows its size")
+        array = np.zeros(self.shape, dtype or self.dtype)
+        np.add.at(array, plain(self.indices), plain(self.values))
+        return array
+
+    def __str__(self) -> str:
+        shape = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
+        return f"IndexedSlices(indices={self.indices}, values={self.values}{shape})"
+
+    __repr__ = __str__
+
+
+class RaggedTensor(Composite):
+    """Rows of different lengths (tf.RaggedTensor); made by from_row_splits(), nested from the inside out."""
+
+    _kind = libdist.ValueKind.RAGGED
+    _tf_name = "tf.RaggedTensor"
+
+    def __init__(self, flat_values: Any, nested_row_splits: tuple[Any, ...]) -> None:
+        self.flat_values = convert_to_tensor(flat_values)
+        """All elements, one row after another."""
+        self.nested_row_splits = tuple(convert_to_tensor(splits, np.int64) for splits in nested_row_splits)
+        """Where rows begin and end, from the outside in."""
+
+    @staticmethod
+    def from_row_splits(values: Any, row_splits: Any) -> RaggedTensor:
+        """Row i is values[row_splits[i]:row_splits[i + 1]]."""
+        if isinstance(values, RaggedTensor):
+            return RaggedTensor(values.flat_values, (row_splits, *values.nested_row_splits))
+        return RaggedTensor(values, (row_splits,))
+
+    @staticmethod
+    def from_row_lengths(values: Any, row_lengths: Any) -> RaggedTensor:
+        """Row i has row_lengths[i] values."""
+        return RaggedTensor.from_row_splits(values, np.concatenate([[0], np.cumsum(np.asarray(row_lengths))]))
+
+    @staticmethod
+    def from_rows(rows: Iterable[Any]) -> RaggedTensor:
+        """Of tensors, a row each; or of ragged tensors, one dimension more. libdist's own."""
+        given = [row if isinstance(row, RaggedTensor) else convert_to_tensor(row) for row in rows]
+        if given and isinstance(given[0], RaggedTensor):
+            inner = RaggedTensor.from_rows(row for one in given for row in one)
+            return RaggedTensor.from_row_lengths(inner, [one.nrows() for one in given])
+        arrays = [plain(row) for row in given]
+        values = np.concatenate(arrays) if arrays else np.zeros(0, np.float32)
+        return RaggedTensor.from_row_lengths(tensor_of(values), [len(array) for array in arrays])
+
+    @property
+    def values(self) -> Any:
+        """The rows' elements: a tensor, or a ragged tensor of one dimension less."""
+        inner = self.nested_row_splits[1:]
+        return RaggedTensor(self.flat_values, inner) if inner else self.flat_values
+
+    @property
+    def row_splits(self) -> Any:
+        """Where the outermost rows begin and end."""
+        return self.nested_row_splits[0]
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many dimensions have sizes that differ."""
+        return len(self.nested_row_splits)
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's dtype of the elements."""
+        return self.flat_values.dtype
+
+    @property
+    def shape(self) -> Any:
+        """With None for each dimension whose sizes differ."""
+        return (self.nrows(), *[None] * self.ragged_rank, *self.flat_values.shape[1:])
+
+    def nrows(self) -> int:
+        """How many rows there are."""
+        return len(self.row_splits) - 1
+
+    def row_lengths(self) -> Any:
+        """How many values each row has."""
+        return self.row_splits[1:] - self.row_splits[:-1]
+
+    def to_list(self) -> list[Any]:
+        """The rows as nested lists."""
+        rows: list[Any] = self.flat_values.tolist()
+        for splits in reversed(self.nested_row_splits):
+            rows = [rows[begin:end] for begin, end in zip(splits.tolist()[:-1], splits.tolist()[1:])]
+        return rows
+
+    def to_tensor(self, default_value: Any = 0) -> Any:
+        """A tensor as wide as the longest row, filled up; of one ragged dimension."""
+        if self.ragged_rank != 1:
+            raise libdist.Unimplemented("to_tensor() is of one ragged dimension: use to_list()")
+        lengths = self.row_lengths().tolist()
+        shape = (self.nrows(), max(lengths, default=0), *self.flat_values.shape[1:])
+        array = np.full(shape, default_value, self.dtype)
+        for row, length in enumerate(lengths):
+            array[row, :length] = self[row]
+        return tensor_of(array)
+
+    def numpy(self) -> Any:
+        """An array of the rows, each an array; of equal lengths one array."""
+        rows = [row.numpy() for row in self]
+        if len({np.shape(row) for row in rows}) <= 1:
+            return np.array(rows)
+        array = np.empty(len(rows), object)
+        array[:] = rows
+        return array
+
+    def _parts(self) -> list[Any]:
+        return [self.flat_values, *self.nested_row_splits]
+
+    def _with_parts(self, fn: Callable[[Any], Any]) -> RaggedTensor:
+        return RaggedTensor(fn(self.flat_values), tuple(fn(splits) for splits in self.nested_row_splits))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[row] for row in range(self.nrows()))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return RaggedTensor.from_rows([self[row] for row in range(self.nrows())[index]])
+        row = range(self.nrows())[index]
+        begin, end = int(self.row_splits[row]), int(self.row_splits[row + 1])
+        return self.values[begin:end]
+
+    def __repr__(self) -> str:
+        return f"<tf.RaggedTensor {self.to_list()}>"
+
+
+class SparseTensor(Composite):
+    """Single elements of a tensor (tf.SparseTensor)."""
+
+    _kind = libdist.ValueKind.SPARSE
+    _tf_name = "tf.SparseTensor"
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self.indices = convert_to_tensor(indices, np.int64)
+        """Where they are: [k, dimensions]."""
+        self.values = convert_to_tensor(values)
+        """What they are."""
+        self.dense_shape = convert_to_tensor(dense_shape, np.int64)
+        """Of the tensor."""
+
+    def _parts(self) -> list[Any]:
+        return [self.indices, self.values, self.dense_shape]
+
+    def _with_parts(self, fn: Callable[[Any], Any]) -> SparseTensor:
+        return SparseTensor(*map(fn, self._parts()))
+
+    @property
+    def shape(self) -> Any:
+        """Of the tensor."""
+        return TensorShape(self.dense_shape.tolist())
+
+    def rows(self) -> list[SparseTensor]:
+        """The tensor cut along its first dimension. libdist's own."""
+        first = plain(self.indices)[:, 0]
+        sizes = plain(self.dense_shape)[1:]
+        kept = [first == row for row in range(self.shape[0])]
+        return [SparseTensor(self.indices[rows, 1:], self.values[rows], sizes) for rows in kept]
+
+    @staticmethod
+    def of_rows(rows: list[SparseTensor]) -> SparseTensor:
+        """What rows() undoes. libdist's own."""
+        numbers = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
+        indices = np.concatenate([plain(row.indices) for row in rows])
+        values = np.concatenate([plain(row.values) for row in rows])
+        sizes = [len(rows), *plain(rows[0].dense_shape)]
+        return SparseTensor(np.column_stack([numbers, indices]), tensor_of(values), sizes)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
+
+
+def composite_of(value: libdist.Value) -> Any:
+    """The object of a value that is made of several tensors."""
+    parts = [tensor_of(part) for part in value]
+    if value.kind == libdist.ValueKind.RAGGED:
+        return RaggedTensor(parts[0], tuple(parts[1:]))
+    kind = IndexedSlices if value.kind == libdist.ValueKind.INDEXED_SLICES else SparseTensor
+    return kind(*parts)
+
+
+def ragged_constant(pylist: Any, dtype: Any = None, ragged_rank: Optional[int] = None) -> RaggedTensor:
+    """tf.ragged.constant(): a ragged tensor of nested lists."""
+    if ragged_rank is None:
+        ragged_rank = max(1, _depth(pylist) - 1)
+    if ragged_rank <= 1:
+        rows = [convert_to_tensor(row, dtype) for row in pylist]
+        kind = np.result_type(*(row.dtype for row in rows if row.size)) if any(row.size for row in rows) else None
+        return RaggedTensor.from_rows([row if row.size or kind is None else row.astype(kind) for row in rows])
+    return RaggedTensor.from_rows([ragged_constant(row, dtype, ragged_rank - 1) for row in pylist])
+
+
+def _depth(nest: Any) -> int:
+    return 1 + max(map(_depth, nest), default=0) if isinstance(nest, (list, tuple)) else 0
+
+
+def sparse_to_dense(sp_input: SparseTensor, default_value: Any = 0) -> Any:
+    """tf.sparse.to_dense(): the tensor."""
+    array = np.full(sp_input.shape, default_value, sp_input.dtype)
+    array[tuple(plain(sp_input.indices).T)] = sp_input.values
+    return tensor_of(array)
+
+
+def sparse_from_dense(tensor: Any) -> SparseTensor:
+    """tf.sparse.from_dense(): the elements that are not zero."""
+    array = plain(convert_to_tensor(tensor))
+    return SparseTensor(np.argwhere(array), array[array != 0], array.shape)

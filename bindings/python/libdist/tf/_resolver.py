@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tf.distribute.cluster_resolver: who describes the cluster to a strategy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+import libdist
+
+from ._missing import Refusing
+from .tpu import Topology
+
+Tasks = Union[Sequence[str], Mapping[int, str]]
+
+
+class ClusterSpec:
+    """tf.train.ClusterSpec: jobs by name, each with its tasks' addresses."""
+
+    def __init__(self, cluster: Union[ClusterSpec, Mapping[str, Tasks]]) -> None:
+        given = cluster._jobs if isinstance(cluster, ClusterSpec) else cluster
+        self._jobs: dict[str, dict[int, str]] = {}
+        for job, tasks in given.items():
+            self._jobs[job] = (
+                {int(i): tasks[i] for i in tasks} if isinstance(tasks, Mapping) else dict(enumerate(tasks))
+            )
+
+    @property
+    def jobs(self) -> list[str]:
+        """The jobs' names."""
+        return list(self._jobs)
+
+    def num_tasks(self, job_name: str) -> int:
+        """How many tasks a job has."""
+        return len(self._job(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """The numbers of a job's tasks."""
+        return sorted(self._job(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """Where a task is."""
+        tasks = self._job(job_name)
+        if task_index not in tasks:
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return tasks[task_index]
+
+    def job_tasks(self, job_name: str) -> list[Optional[str]]:
+        """The addresses of a job's tasks by number; None where there is no such task."""
+        tasks = self._job(job_name)
+        return [tasks.get(i) for i in range(max(tasks, default=-1) + 1)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it was made."""
+        dense = {job: list(tasks) == list(range(len(tasks))) for job, tasks in self._jobs.items()}
+        return {job: list(tasks.values()) if dense[job] else dict(tasks) for job, tasks in self._jobs.items()}
+
+    def _job(self, name: str) -> dict[int, str]:
+        if name not in self._jobs:
+            raise ValueError(f"No such job in cluster: {name!r}")
+        return self._jobs[name]
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ClusterSpec({self.as_dict()})"
+
+
+class ClusterResolver(Refusing):
+    """A program's own has cluster_spec() and master(); give it to its strategy, as extended._cluster_resolver."""
+
+    _tf_name = "tf.distribute.cluster_resolver.ClusterResolver"
+
+    task_type: Optional[str] = None
+    """Of this process: "worker" ..."""
+    task_id: Optional[int] = None
+    """Of this process."""
+
+    def cluster_spec(self) -> ClusterSpec:
+        """The cluster."""
+        raise NotImplementedError("cluster_spec() is the subclass's")
+
+    def master(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+    ) -> str:
+        """The address of a task."""
+        raise NotImplementedError("master() is the subclass's")
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """How many devices of each kind a task has: none but CPUs."""
+        return {}
+
+    @property
+    def environment(self) -> str:
+        """Where it runs."""
+        return ""
+
+
+class TPUSystemMetadata(NamedTuple):
+    """tf.tpu.experimental.TPUSystemMetadata."""
+
+    num_cores: int
+    num_hosts: int
+    num_of_cores_per_host: int
+    topology: Topology
+    devices: list[str]
+
+
+class TPUClusterResolver(ClusterResolver):
+    """The virtual devices of this host, as a mesh: a device is a thread, TPU by name alone."""
+
+    _tf_name = "tf.distribute.cluster_resolver.TPUClusterResolver"
+
+    def __init__(
+        self,
+        tpu: Optional[str] = None,
+        zone: Optional[str] = None,
+        project: Optional[str] = None,
+        job_name: str = "worker",
+        coordinator_name: Optional[str] = None,
+        coordinator_address: Optional[str] = None,
+        credentials: Any = "default",
+        service: Any = None,
+        discovery_url: Optional[str] = None,
+        *,
+        mesh_shape: Sequence[int] = (1, 2, 2, 2),
+    ) -> None:
+        """tpu: '', "local" or None, this host. mesh_shape: of its devices, (x, y, z, core); libdist's own.
+
+        What says where else to look is of no consequence.
+        """
+        if tpu not in (None, "", "local"):
+            raise ValueError(f"tpu={tpu!r}: there is no service to ask, the devices are this host's CPUs: tpu=''")
+        sizes = [int(size) for size in mesh_shape]
+        if len(sizes) != 4 or min(sizes) < 1:
+            raise ValueError(f"mesh_shape={tuple(mesh_shape)}: four sizes of at least 1: (x, y, z, core)")
+        places = [[]]  # type: list[list[int]]
+        for size in sizes:
+            places = [[*place, i] for place in places for i in range(size)]
+        self._job_name = job_name
+        self.topology = Topology(mesh_shape=sizes, device_coordinates=[places])
+        """Of the devices."""
+        self.num_devices = math.prod(sizes)
+        """How many there are."""
+        self.task_type = job_name
+        self.task_id = 0
+
+    @staticmethod
+    def connect(tpu: Optional[str] = None, zone: Optional[str] = None, project: Optional[str] = None) -> Any:
+        """A resolver: there is nothing to connect to."""
+        return TPUClusterResolver(tpu, zone, project)
+
+    def cluster_spec(self) -> ClusterSpec:
+        """No cluster: this process is all there is."""
+        return ClusterSpec({})
+
+    def master(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, rpc_layer: Optional[str] = None
+    ) -> str:
+        """ "": this process."""
+        return ""
+
+    def get_master(self) -> str:
+        """master()."""
+        return self.master()
+
+    def get_job_name(self) -> str:
+        """The job's."""
+        return self._job_name
+
+    def get_coordination_service_leader(self) -> str:
+        """The task that would lead."""
+        return f"/job:{self._job_name}/replica:0/task:0"
+
+    def num_accelerators(
+        self, task_type: Optional[str] = None, task_id: Optional[int] = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """The devices, as {"TPU": 8}."""
+        return {"TPU": self.num_devices}
+
+    def get_tpu_system_metadata(self) -> TPUSystemMetadata:
+        """The devices' number and names."""
+        names = [self.topology.tpu_device_name_at_coordinates(at) for at in self.topology.device_coordinates[0]]
+        return TPUSystemMetadata(self.num_devices, 1, self.num_devices, self.topology, names)
+
+    def set_tpu_topology(self, serialized_tpu_topology: bytes) -> None:
+        """Another topology, of what Topology.serialized() gave."""
+        self.topology = Topology(serialized=serialized_tpu_topology)
+        self.num_devices = self.topology.num_tasks * self.topology.num_tpus_per_task
+
+
+def topology_of(resolver: Any) -> Topology:
+    """initialize_tpu_system(): the topology of a resolver's devices; of this host's CPUs without one."""
+    if resolver is None:
+        return Topology._of(libdist.Topology.from_host())
+    if not isinstance(resolver, TPUClusterResolver):
+        raise ValueError(f"{resolver!r} is no TPUClusterResolver: there is no service to ask, tpu='' is this host")
+    return resolver.topology
