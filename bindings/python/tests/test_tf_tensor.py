@@ -57,6 +57,36 @@ class Tensors(WithStrategy):
             "PerReplica:{\n  0: tf.Tensor(1.0, shape=(), dtype=float32),\n  1: tf.Tensor(1.0, shape=(), dtype=float32)\n}",
         )
 
+    def test_replica_ids(self):
+        """As on the pages of ReplicaContext and DistributedValues."""
+
+        def func():
+            replica_context = tf.distribute.get_replica_context()
+            return replica_context.replica_id_in_sync_group
+
+        ids = self.strategy.run(func)
+        shown = "".join(f"  {i}: <tf.Tensor: shape=(), dtype=int32, numpy={i}>,\n" for i in range(2))
+        for result in (ids, self.strategy.run(tf.function(func))):
+            self.assertEqual(repr(result), f"PerReplica:{{\n{shown[:-2]}\n}}")
+        one = ids.values[1]
+        self.assertEqual((one.numpy(), [7, 8][one], {1: 5}[one], f"{one}", str(one)), (1, 8, 5, "1", "1"))
+        self.assertEqual(tf.identity(one).dtype, np.int32)
+        self.assertEqual(self.strategy.reduce("SUM", ids, axis=None).dtype, np.int32)
+
+    def test_pages_of_distributed_values(self):
+        dataset = tf.data.Dataset.from_tensor_slices([5.0, 6.0, 7.0, 8.0]).batch(2)
+        distributed_values = next(iter(self.strategy.experimental_distribute_dataset(dataset)))
+        self.assertEqual(
+            repr(distributed_values),
+            "PerReplica:{\n"
+            "  0: <tf.Tensor: shape=(1,), dtype=float32, numpy=array([5.], dtype=float32)>,\n"
+            "  1: <tf.Tensor: shape=(1,), dtype=float32, numpy=array([6.], dtype=float32)>\n}",
+        )
+        updated_value = self.strategy.run(tf.function(lambda x: x + 1.0), args=(distributed_values,))
+        self.assertEqual([x.numpy().tolist() for x in updated_value.values], [[6], [7]])
+        reduced_value = self.strategy.reduce(tf.distribute.ReduceOp.SUM, distributed_values, axis=0)
+        self.assertEqual(repr(reduced_value), "<tf.Tensor: shape=(), dtype=float32, numpy=11.0>")
+
     def test_every_result_has_numpy(self):
         strategy = self.strategy
         per_replica = strategy.run(lambda: self.context().all_reduce("SUM", tf.constant(2.0)))

@@ -7,6 +7,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Union
 
+import numpy as np
+
 import libdist
 from libdist._runs import current
 
@@ -84,6 +86,20 @@ def _default_context(replica: libdist.Replica) -> ReplicaContext:
     return face._default_context
 
 
+class ReplicaId(int):
+    """A replica's id: a number, which prints and has numpy() as TensorFlow's tensor."""
+
+    def numpy(self) -> Any:
+        """As NumPy's number."""
+        return np.int32(self)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape=(), dtype=int32, numpy={int(self)}>"
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+
 class ReplicaContext(Refusing):
     """What a replica function asks about itself, and its collectives: get_replica_context() gives it."""
 
@@ -100,7 +116,7 @@ class ReplicaContext(Refusing):
     @property
     def replica_id_in_sync_group(self) -> int:
         """Its id in 0 .. num_replicas_in_sync - 1."""
-        return self._replica.id
+        return ReplicaId(self._replica.id)
 
     @property
     def num_replicas_in_sync(self) -> int:
