@@ -28,14 +28,17 @@ Op = Union[int, str, Operator]
 class _Operator:
     """The program's own operator; see Operator."""
 
-    def __init__(self, fn: Operator) -> None:
+    def __init__(self, fn: Operator, element_bytes: int = 0) -> None:
+        """element_bytes: of one element of the operator; 0: the dtype's."""
         self.fn = fn
+        self.element_bytes = element_bytes
         self.failures = _calls.Failures()
         self.token = _calls.keep(self)
 
     def on_reduce(self, acc: int, values: int, count: int, dtype: int) -> None:
         try:
-            self.fn(_tensors.row_at(acc, count, dtype, writable=True), _tensors.row_at(values, count, dtype))
+            like = (count, dtype, self.element_bytes)
+            self.fn(_tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(values, *like))
         except BaseException as error:  # C goes on: the caller learns of it afterwards
             self.failures.all.append((-1, error))
 
@@ -125,7 +128,7 @@ class Collectives(Generic[Result]):
         issue = Issue(name, native, head, options)
         if op is not None:
             if callable(op):
-                issue.operator = _Operator(op)
+                issue.operator = _Operator(op, int(options.get("reduce_element_bytes") or 0))
                 issue.some_options().set_reduce(issue.operator.token)
                 op = ReduceOp.USER
             issue.head = (op_number(op), *head)

@@ -48,9 +48,11 @@ class Options(TypedDict, total=False):
     """About how much a pack of a planned list has; 0: the strategy's."""
     implementation: int
     """A Communication; of no consequence for the bits."""
+    reduce_element_bytes: int
+    """Of an operator of the program's own: the size of one of its elements, which is never cut; 0: the dtype's."""
 
 
-_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "implementation")
+_PLAIN = ("axis", "numerics", "contributions", "bytes_per_pack", "implementation", "reduce_element_bytes")
 
 
 def native_options(options: dict[str, Any]) -> Any:

@@ -218,6 +218,13 @@ def row_at(address: int, count: int, dtype: int, writable: bool = False) -> View
     return view((address, dtype, (count,), None), None, writable)
 
 
+def elements_at(address: int, count: int, dtype: int, element_bytes: int, writable: bool = False) -> Viewed:
+    """row_at() of an operator's elements: [count, numbers of one] where they are larger than the dtype."""
+    if not element_bytes:
+        return row_at(address, count, dtype, writable)
+    return view((address, dtype, (count, element_bytes // itemsize_of(dtype)), None), None, writable)
+
+
 def owner_of(array: Any) -> Any:
     """Who keeps the memory of an array that is a whole view() still; None for other arrays."""
     if isinstance(array, Tensor):

@@ -80,13 +80,15 @@ def _writable(tensors: int, index: int) -> Any:
 
 
 class _Accumulate:
-    def __init__(self, fn: Callable[[Any, Any], None]) -> None:
+    def __init__(self, fn: Callable[[Any, Any], None], element_bytes: int) -> None:
         self.fn = fn
+        self.element_bytes = element_bytes
         self.failures = _calls.Failures()
 
     def on_reduce(self, acc: int, given: int, count: int, dtype: int) -> None:
         try:
-            self.fn(_tensors.row_at(acc, count, dtype, writable=True), _tensors.row_at(given, count, dtype))
+            like = (count, dtype, self.element_bytes)
+            self.fn(_tensors.elements_at(acc, *like, writable=True), _tensors.elements_at(given, *like))
         except BaseException as error:
             self.failures.all.append((-1, error))
 
@@ -102,18 +104,24 @@ class CrossDevice:
         reduce_to_device: Optional[str] = None,
         accumulate: Optional[Callable[[Any, Any], None]] = None,
         functions: Optional[HostFunctions] = None,
+        accumulate_element_bytes: int = 0,
     ) -> None:
-        """accumulate(acc, values): acc[...] = op(acc, values), of REDUCTION_TO_ONE_DEVICE; functions: of HOST."""
+        """accumulate(acc, values): acc[...] = op(acc, values), of REDUCTION_TO_ONE_DEVICE; functions: of HOST.
+
+        accumulate_element_bytes: of one element of accumulate, which is never cut; 0: the dtype's.
+        """
         self._handle = 0
         self._tokens: list[int] = []
         self._failures: Optional[_calls.Failures] = None
         options = _cdist.dist_cross_device_options()
         options.kind, options.num_packs, options.reduce_to_device = int(kind), num_packs, reduce_to_device
         if accumulate is not None:
-            target = _Accumulate(accumulate)
+            target = _Accumulate(accumulate, accumulate_element_bytes)
             self._failures = target.failures
             self._tokens.append(_calls.keep(target))
             options.set_accumulate(self._tokens[-1])
+            if accumulate_element_bytes:
+                options.accumulate_element_bytes = accumulate_element_bytes
         if functions is not None:
             self._failures = functions._failures
             self._tokens.append(_calls.keep(functions))

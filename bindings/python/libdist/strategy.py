@@ -68,12 +68,16 @@ class Strategy(Outside, Input, Inspection):
         device_assignment: Optional[DeviceAssignment] = None,
         axes: Union[None, Mapping[str, int], Sequence[tuple[str, int]]] = None,
         use_spmd_partitioning: bool = False,
+        stack_size_bytes: int = 0,
+        async_bytes: int = 0,
     ) -> None:
         """Makes the replicas' threads, which sleep until the first run.
 
         num_replicas: 0: as many as this process may use CPUs. timeout: seconds, the longest wait for a peer in one
         collective; None: 600, negative: no limit. communication: how collectives are to be done. cross_device: who
-        reduces values from outside. functions: a strategy of the program's own.
+        reduces values from outside. functions: a strategy of the program's own. stack_size_bytes: of each of libdist's
+        threads; 0: the system's default. async_bytes: the most that asynchronous collectives may take that are under
+        way; 0: libdist's choice.
 
         Of StrategyKind.MESH: device_assignment says how many replicas and logical devices there are. axes: in which
         directions a replica's devices lie, and how many, the last running fastest: {"rows": 2, "columns": 4}.
@@ -104,6 +108,10 @@ class Strategy(Outside, Input, Inspection):
             named = list(axes.items() if isinstance(axes, Mapping) else axes)
             options.set_axes([name for name, _ in named], [size for _, size in named], len(named))
         options.use_spmd_partitioning = int(use_spmd_partitioning)
+        if stack_size_bytes:
+            options.stack_size_bytes = stack_size_bytes
+        if async_bytes:
+            options.async_bytes = async_bytes
         self._device_assignment = device_assignment
         self._kept = (cross_device, functions)
         if functions is not None:
@@ -151,6 +159,34 @@ class Strategy(Outside, Input, Inspection):
         for child in list(self._children):
             child.close()
         _cdist.dist_strategy_destroy(self._handle)
+        self._gone()
+
+    def shutdown(self, timeout: Optional[float] = None) -> None:
+        """Ends the strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way.
+
+        timeout: seconds, for the functions to return; None, negative or inf: no limit; 0: not at all. DeadlineExceeded
+        names the replicas that have not; the strategy is closed for the program then too, and what those threads may
+        come back to is kept for them.
+        """
+        handle = self._native("dist_strategy_shutdown")
+        if not self._owned:
+            raise FailedPrecondition("dist_strategy_shutdown(): a thread's default strategy ends with its thread")
+        patience = -1 if timeout is None else nanoseconds(timeout) if timeout else 0
+        try:
+            with Watch(self._cancel_quietly):
+                _cdist.dist_strategy_shutdown(handle, patience)
+        except DeadlineExceeded:
+            self._tokens = []  # a function that is inside still may log, or reduce
+            self._gone()
+            raise
+        self._gone()
+        for child in list(self._children):
+            child.close()
+
+    def _gone(self) -> None:
+        for child in list(self._children):
+            if isinstance(child, Group):
+                child._handle = 0  # groups end with their strategy
         _strategies.pop(self._handle, None)
         self._handle = 0
         self._release_tokens()

@@ -27,15 +27,6 @@ OBJECTS = {
     "tf.distribute.InputOptions": lambda: tf.distribute.InputOptions(),
     "tf.distribute.RunOptions": lambda: tf.distribute.RunOptions(),
     "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
-    "tf.data.experimental.DistributeOptions": lambda: tf.data.experimental.DistributeOptions(),
     "tf.distribute.experimental.ValueContext": lambda: tf.distribute.experimental.ValueContext(),
 }
 
@@ -57,51 +48,6 @@ def find(name):
     for part in name.split(".")[1:]:
         found = getattr(found, part)
     return found
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
-
-
-def missing(name):
-    """Whether libdist has it and this module not."""
-    return any(name.endswith(end) for end in MISSING)
 
 
 def missing(name):
@@ -145,11 +91,20 @@ class Names(unittest.TestCase):
         distributed = strategy.experimental_distribute_dataset(dataset)
         places = [tf, tf.data, tf.distribute, tf.distribute.cluster_resolver, tf.distribute.experimental, tf.keras]
         places += [tf.metrics, tf.nn, tf.train, tf.tpu, tf.tpu.experimental, tf.config, tf.ragged, tf.sparse, tf.nest]
-        places += [strategy, strategy.extended, dataset, distributed, iter(distributed), tf.constant(1.0), tf.Variable(1)]
+        places += [
+            strategy,
+            strategy.extended,
+            dataset,
+            distributed,
+            iter(distributed),
+            tf.constant(1.0),
+            tf.Variable(1),
+        ]
         places += [tf.distribute.get_replica_context(), tf.train.Checkpoint(), tf.keras.metrics.Mean(), tf.Module()]
         places += [tf.Variable, tf.distribute.MirroredStrategy, tf.train.Checkpoint, tf.keras.metrics.Metric]
         for place in places:
-            with self.subTest(place), self.assertRaisesRegex(AttributeError, r"^tf\b.*\.no_such_name is not offered: .+"):
+            refusal = r"^tf\b.*\.no_such_name is not offered: .+"
+            with self.subTest(place), self.assertRaisesRegex(AttributeError, refusal):
                 place.no_such_name  # noqa: B018
             self.assertFalse(hasattr(place, "_no_such_name"))
         with self.assertRaisesRegex(AttributeError, "libdist reduces gradients and makes none"):

@@ -191,6 +191,9 @@ class Strategies(unittest.TestCase):
             tf.distribute.TPUStrategy("grpc://somewhere")
         with self.assertRaises(ValueError):
             Topology()
+        cpus = tf.config.list_logical_devices("CPU")
+        self.assertEqual((len(cpus), cpus[0]), (topology.num_tpus_per_task, ("/device:CPU:0", "CPU")))
+        self.assertEqual((tf.config.list_physical_devices("GPU"), tf.config.functions_run_eagerly()), ([], True))
 
     def test_without_an_assignment(self):
         for kind in (tf.distribute.TPUStrategy, tf.distribute.experimental.TPUStrategy):
