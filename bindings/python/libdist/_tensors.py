@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
@@ -12,9 +13,7 @@ from .constants import DType
 from .errors import InvalidArgument
 
 try:
-    import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
-
-    _BF16: Any = np.dtype(ml_dtypes.bfloat16)
+    _BF16: Any = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
 except ImportError:
     _BF16 = None
 

@@ -54,7 +54,7 @@ class _ApplyFn:
         self, tensor: int, first: int, count: int, dtype: int, gradient: int, parameter: int, n: int, states: int
     ) -> None:
         try:
-            addresses = np.asarray(_tensors.row_at(states, n, DType.U64)) if n else ()
+            addresses: Any = np.asarray(_tensors.row_at(states, n, DType.U64)) if n else ()
             block = Block(
                 tensor,
                 first,
@@ -342,11 +342,11 @@ class Replica(Collectives[Any], Devices):
 
     def _members(self, options: Any) -> int:
         group = options.get("group")
-        return self.num_replicas if group is None else group.size
+        return self.num_replicas if group is None else int(group.size)
 
     def _is_root(self, root: int, options: Any) -> bool:
         group = options.get("group")
-        return root == (self.id if group is None else group.rank(self.id))
+        return bool(root == (self.id if group is None else group.rank(self.id)))
 
 
 def _writable(tensor: Any) -> Any:

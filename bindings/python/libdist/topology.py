@@ -27,7 +27,7 @@ def _int32s(numbers: Any, what: str) -> Array:
     return given.astype(np.int32)
 
 
-def _array(fill: Callable[[Any], None], shape: tuple[int, ...]) -> Array:
+def _array(fill: Callable[[Any], object], shape: tuple[int, ...]) -> Array:
     """What the native layer gives as numbers, as an array."""
     numbers = _cdist.Numbers()
     fill(numbers)

@@ -19,10 +19,16 @@ INSTALLED = PACKAGE.parent.name == "site-packages"  # where mypy looks by itself
 ENVIRONMENT = {**os.environ, "MYPYPATH": "" if INSTALLED else str(PACKAGE.parent)}
 
 
+STRICT = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull]
+version = subprocess.run([*STRICT[:3], "--version"], capture_output=True, text=True).stdout.split()[1]
+if tuple(int(number) for number in version.split(".")[:2]) < (1, 5):  # Debian 12's, to which Unpack is new
+    STRICT.append("--enable-incomplete-feature=Unpack")
+
+
 class Types(unittest.TestCase):
     def check(self, *arguments):
         result = subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *arguments],
+            [*STRICT, *arguments],
             capture_output=True,
             text=True,
             env=ENVIRONMENT,
@@ -34,8 +40,7 @@ class Types(unittest.TestCase):
 
     def test_a_wrong_program_is_found(self):
         result = subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "-c"]
-            + ["import libdist\nlibdist.Strategy(2).run(lambda replica: replica.all_reduc(1, 2))\n"],
+            [*STRICT, "-c", "import libdist\nlibdist.Strategy(2).run(lambda replica: replica.all_reduc(1, 2))\n"],
             capture_output=True,
             text=True,
             env=ENVIRONMENT,

@@ -264,8 +264,12 @@ class Dataset(Refusing):
     def repeat(self, count: Optional[int] = None) -> Dataset:
         """The elements `count` times; None or -1: without end."""
         endless = count is None or count < 0
-        passes: Callable[[], Iterable[Any]] = itertools.count if endless else lambda: range(count or 0)
-        return self._then(lambda: (element for _ in passes() for element in self))
+
+        def make() -> Iterator[Any]:
+            passes: Iterable[int] = itertools.count() if endless else range(count or 0)
+            return (element for _ in passes for element in self)
+
+        return self._then(make)
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; -1: all."""
