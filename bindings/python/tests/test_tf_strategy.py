@@ -286,7 +286,8 @@ class OneReplica(tf.distribute.StrategyExtended):
         return value
 
     def _local_results(self, value):
-        return (value,)
+        self.calls.append(value)
+        return super()._local_results(value)
 
 
 class ThreeReplicas(tf.distribute.StrategyExtended):
@@ -312,7 +313,8 @@ class OfAProgram(unittest.TestCase):
         self.assertEqual((strategy.num_replicas_in_sync, strategy.run(lambda x: x + 1, (2,))), (1, 3))
         self.assertEqual(strategy.reduce("SUM", 5.0, axis=None), 5.0)
         self.assertEqual(strategy.extended.batch_reduce_to("MEAN", [(1, None), (2, None)]), [1, 2])
-        self.assertEqual(strategy.extended.calls[1:], [tf.distribute.ReduceOp.SUM] + [tf.distribute.ReduceOp.MEAN] * 2)
+        expected = [tf.distribute.ReduceOp.SUM, 5.0, *[tf.distribute.ReduceOp.MEAN] * 2]
+        self.assertEqual(strategy.extended.calls[1:], expected)
         resolver = strategy.cluster_resolver
         self.assertEqual((resolver.master(), resolver.cluster_spec().jobs), ("localhost:1", ["worker"]))
         self.assertEqual((resolver.environment, resolver.task_type, resolver.num_accelerators()), ("", None, {}))

@@ -119,7 +119,13 @@ class StrategyExtended(Refusing):
         return self._call_for_each_replica(fn, args, kwargs or {})
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        return tuple(face_of(self._native).experimental_local_results(value))
+        if is_variable(value):
+            copies: tuple[Any, ...] = value.values
+            return copies if len(copies) > 1 else (value,)
+        if isinstance(value, DistributedValues):
+            return value.values
+        given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
+        return tuple(from_native(item, self._native) for item in self._native.local_results(given))
 
     # ---- values -----------------------------------------------------------------------------------------------------
 

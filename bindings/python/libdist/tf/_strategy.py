@@ -16,8 +16,7 @@ from ._extended import StrategyExtended
 from ._missing import Refusing
 from ._nest import restored
 from ._options import InputContext, InputOptions, ReduceOp, RunOptions, ValueContext, native_op
-from ._values import DistributedValues
-from ._variable import Variable, is_variable
+from ._variable import Variable
 
 if TYPE_CHECKING:
     from ._context import ReplicaContext
@@ -114,15 +113,7 @@ class Strategy(Refusing):
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """A value's components in the order of replica ids; of a variable its copies; else a tuple of the value."""
-        if self._extended._overrides("_local_results"):
-            return tuple(self._extended._local_results(value))
-        if is_variable(value):
-            copies: tuple[Any, ...] = value.values
-            return copies if value._native.num_copies > 1 else (value,)
-        if isinstance(value, DistributedValues):
-            return value.values
-        given = libdist.Value.of(self._native, Crossing(self._native).carry(value))
-        return tuple(from_native(item, self._native) for item in self._native.local_results(given))
+        return tuple(self._extended._local_results(value))
 
     unwrap = experimental_local_results
 
