@@ -8,6 +8,7 @@ import numpy as np
 
 import libdist
 from libdist import DistError, Tensor
+from libdist._words import in_python
 
 from calls import CALLS
 from given import Answers, Given, NotInPython
@@ -130,7 +131,8 @@ class Player:
         if literal == "-":
             return thing is None
         if literal.startswith("t:"):
-            return thing == text_of(literal)
+            text = text_of(literal)
+            return thing == text or (key == "error" and in_python(thing) == in_python(text))  # C's names or Python's
         if _NAME.match(literal):
             self.bind(literal, thing)
             return tree is None or same_tree(tree, tree_of(thing, self.name_of))
