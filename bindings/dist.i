@@ -412,6 +412,11 @@ static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t 
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
 }
+static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *user_data, dist_cancel *cancel) {
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.cancel = cancel;
+  return dist_run(strategy, fn, user_data, &options);
+}
 static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_barrier(replica, &options);

@@ -51,6 +51,7 @@ func (e *StatusError) Error() string { return e.Record }
 %dist_handle(dist_replica)
 %dist_handle(dist_group)
 %dist_handle(dist_work)
+%dist_handle(dist_cancel)
 %dist_handle(dist_value)
 %dist_handle(dist_variable)
 %dist_handle(dist_dataset)
@@ -161,3 +162,40 @@ func swigTexts(texts []string) string {
 %typemap(gotype) char *out_name, char *out_text "[]byte"
 %typemap(in) char *out_name, char *out_text %{ $1 = ($1_ltype)$input.array; %}
 %typemap(freearg) char *out_name, char *out_text ""
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------------ */
+/* Go's collector is told how much memory there is: strategies and cross-device operations get an allocator that counts,
+   and is else what libdist takes by itself. */
+%{
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+namespace dist_swig {
+
+static std::atomic<int64_t> memory_held{0};
+
+static void *counting_alloc(void *, size_t size_bytes, size_t align_bytes) {
+  void *memory = nullptr;
+  if (posix_memalign(&memory, std::max(align_bytes, sizeof(void *)), size_bytes) != 0) return nullptr;
+  memory_held.fetch_add((int64_t)size_bytes, std::memory_order_relaxed);
+  return memory;
+}
+static void counting_free(void *, void *memory, size_t size_bytes, size_t) {
+  memory_held.fetch_sub((int64_t)size_bytes, std::memory_order_relaxed);
+  std::free(memory);
+}
+static const dist_allocator counting = {nullptr, counting_alloc, counting_free};
+
+}  // namespace dist_swig
+%}
+%inline %{
+/** The address of the number of bytes that libdist holds. */
+static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_held); }
+%}
+%extend dist_strategy_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};
+%extend dist_cross_device_options {
+  void count_memory() { $self->allocator = dist_swig::counting; }
+};

@@ -436,6 +436,33 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 }  // namespace dist_swig
 
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+namespace dist_swig {
+
+static std::atomic<int64_t> memory_held{0};
+
+static void *counting_alloc(void *, size_t size_bytes, size_t align_bytes) {
+  void *memory = nullptr;
+  if (posix_memalign(&memory, std::max(align_bytes, sizeof(void *)), size_bytes) != 0) return nullptr;
+  memory_held.fetch_add((int64_t)size_bytes, std::memory_order_relaxed);
+  return memory;
+}
+static void counting_free(void *, void *memory, size_t size_bytes, size_t) {
+  memory_held.fetch_sub((int64_t)size_bytes, std::memory_order_relaxed);
+  std::free(memory);
+}
+static const dist_allocator counting = {nullptr, counting_alloc, counting_free};
+
+}  // namespace dist_swig
+
+
+/** The address of the number of bytes that libdist holds. */
+static int64_t memory_counter() { return dist_swig::number(&dist_swig::memory_held); }
+
+
 struct Callbacks {
   virtual ~Callbacks() {}
   virtual int32_t replica(int64_t token, int64_t replica) = 0;
@@ -599,6 +626,7 @@ SWIGINTERN dist_communication_options *new_dist_communication_options(){
     return options;
   }
 SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
     dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
     dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
@@ -618,6 +646,7 @@ SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_option
     self->functions = &table;
     self->functions_user_data = dist_swig::pointer(token);
   }
+SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
     dist_strategy_options_init(options, sizeof(dist_strategy_options));
@@ -1017,6 +1046,11 @@ static dist_status quick_broadcast(dist_replica *replica, int32_t root, int32_t 
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_broadcast(replica, root, &tensor, &tensor, 1, &options);
 }
+static dist_status run_until(dist_strategy *strategy, dist_replica_fn fn, void *user_data, dist_cancel *cancel) {
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.cancel = cancel;
+  return dist_run(strategy, fn, user_data, &options);
+}
 static dist_status quick_barrier(dist_replica *replica, const char *tag, int64_t timeout_ns) {
   const dist_collective_options options = dist_swig::quick_options(tag, timeout_ns);
   return dist_barrier(replica, &options);
@@ -1031,14 +1065,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f65459592202a9ce(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_7e4dc5f86a771248(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_f65459592202a9ce(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_7e4dc5f86a771248(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f65459592202a9ce(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_7e4dc5f86a771248(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1047,12 +1081,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_f65459592202a9ce(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f65459592202a9ce(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_7e4dc5f86a771248(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1065,12 +1099,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f65459592202a9ce(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_7e4dc5f86a771248(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1081,12 +1115,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_f65459592202a9ce(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_7e4dc5f86a771248(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f65459592202a9ce(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_7e4dc5f86a771248(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1097,12 +1131,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_f65459592202a9ce(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_7e4dc5f86a771248(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f65459592202a9ce(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_7e4dc5f86a771248(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1121,12 +1155,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f65459592202a9ce(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_7e4dc5f86a771248(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1135,12 +1169,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_f65459592202a9ce(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_7e4dc5f86a771248(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f65459592202a9ce(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_7e4dc5f86a771248(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1155,12 +1189,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_f65459592202a9ce(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_7e4dc5f86a771248(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f65459592202a9ce(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_7e4dc5f86a771248(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1173,12 +1207,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_f65459592202a9ce(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_7e4dc5f86a771248(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f65459592202a9ce(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7e4dc5f86a771248(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1189,12 +1223,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f65459592202a9ce(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7e4dc5f86a771248(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f65459592202a9ce(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_7e4dc5f86a771248(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1205,24 +1239,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_f65459592202a9ce(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f65459592202a9ce(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_7e4dc5f86a771248(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_f65459592202a9ce(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_7e4dc5f86a771248(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f65459592202a9ce(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_7e4dc5f86a771248(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1231,10 +1265,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_f65459592202a9ce(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_7e4dc5f86a771248(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f65459592202a9ce(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_7e4dc5f86a771248(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1247,10 +1281,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_f65459592202a9ce(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_7e4dc5f86a771248(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f65459592202a9ce(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_7e4dc5f86a771248(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1271,10 +1305,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_f65459592202a9ce(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_7e4dc5f86a771248(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f65459592202a9ce(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_7e4dc5f86a771248(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1289,12 +1323,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f65459592202a9ce(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_7e4dc5f86a771248(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f65459592202a9ce(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7e4dc5f86a771248(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1307,12 +1341,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f65459592202a9ce(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7e4dc5f86a771248(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f65459592202a9ce(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_7e4dc5f86a771248(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1327,12 +1361,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f65459592202a9ce(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_7e4dc5f86a771248(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f65459592202a9ce(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_7e4dc5f86a771248(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1343,22 +1377,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_f65459592202a9ce(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_7e4dc5f86a771248(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f65459592202a9ce(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_7e4dc5f86a771248(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_f65459592202a9ce(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_7e4dc5f86a771248(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_f65459592202a9ce(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_7e4dc5f86a771248(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1368,7 +1402,7 @@ void _wrap_Swig_free_cdist_f65459592202a9ce(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_f65459592202a9ce(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1381,7 +1415,7 @@ void *_wrap_Swig_malloc_cdist_f65459592202a9ce(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_OK_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1393,7 +1427,7 @@ intgo _wrap_DIST_OK_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CANCELLED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1405,7 +1439,7 @@ intgo _wrap_DIST_CANCELLED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_UNKNOWN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1417,7 +1451,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1429,7 +1463,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1441,7 +1475,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_NOT_FOUND_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1453,7 +1487,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1465,7 +1499,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1477,7 +1511,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1489,7 +1523,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1501,7 +1535,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_ABORTED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1513,7 +1547,7 @@ intgo _wrap_DIST_ABORTED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1525,7 +1559,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1537,7 +1571,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_INTERNAL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1549,7 +1583,7 @@ intgo _wrap_DIST_INTERNAL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1561,7 +1595,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_DATA_LOSS_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1573,7 +1607,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_F16_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1585,7 +1619,7 @@ intgo _wrap_DIST_F16_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_BF16_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1597,7 +1631,7 @@ intgo _wrap_DIST_BF16_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_F32_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1609,7 +1643,7 @@ intgo _wrap_DIST_F32_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_F64_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1621,7 +1655,7 @@ intgo _wrap_DIST_F64_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_I8_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1633,7 +1667,7 @@ intgo _wrap_DIST_I8_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_U8_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1645,7 +1679,7 @@ intgo _wrap_DIST_U8_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_I16_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1657,7 +1691,7 @@ intgo _wrap_DIST_I16_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_U16_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1669,7 +1703,7 @@ intgo _wrap_DIST_U16_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_I32_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1681,7 +1715,7 @@ intgo _wrap_DIST_I32_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_U32_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1693,7 +1727,7 @@ intgo _wrap_DIST_U32_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_I64_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1705,7 +1739,7 @@ intgo _wrap_DIST_I64_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_U64_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1717,7 +1751,7 @@ intgo _wrap_DIST_U64_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COMPLEX64_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1729,7 +1763,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_BOOL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1741,7 +1775,7 @@ intgo _wrap_DIST_BOOL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1753,7 +1787,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1765,7 +1799,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1777,7 +1811,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1789,7 +1823,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1801,7 +1835,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_REDUCE_USER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1813,7 +1847,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1825,7 +1859,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1837,7 +1871,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1849,7 +1883,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1861,7 +1895,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1873,7 +1907,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1885,7 +1919,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1897,7 +1931,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1909,7 +1943,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1921,7 +1955,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1933,7 +1967,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1945,7 +1979,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1957,7 +1991,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1969,7 +2003,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1981,7 +2015,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -1993,7 +2027,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2005,7 +2039,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +2051,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2029,7 +2063,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2041,7 +2075,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2053,7 +2087,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2065,7 +2099,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2077,7 +2111,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2089,7 +2123,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2101,7 +2135,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2113,7 +2147,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2125,7 +2159,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2137,7 +2171,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2149,7 +2183,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_THREADS_HOST_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2161,7 +2195,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2173,7 +2207,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2185,7 +2219,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2197,7 +2231,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2209,7 +2243,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2221,7 +2255,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_LIST_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2233,7 +2267,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_DICT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2245,7 +2279,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2257,7 +2291,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_NONE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2269,7 +2303,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2281,7 +2315,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2293,7 +2327,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2305,7 +2339,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2317,7 +2351,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2329,7 +2363,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2341,7 +2375,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2353,7 +2387,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2365,7 +2399,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2377,7 +2411,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2389,7 +2423,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2401,7 +2435,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2413,7 +2447,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2425,7 +2459,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2437,7 +2471,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2449,7 +2483,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_ASSIGN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2461,7 +2495,7 @@ intgo _wrap_DIST_ASSIGN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2473,7 +2507,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2485,7 +2519,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2497,7 +2531,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2509,7 +2543,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2521,7 +2555,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2533,7 +2567,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2545,7 +2579,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2557,7 +2591,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2569,7 +2603,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2581,7 +2615,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2593,7 +2627,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2605,7 +2639,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2617,7 +2651,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2629,7 +2663,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2641,7 +2675,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2653,7 +2687,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2665,7 +2699,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2677,7 +2711,7 @@ intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2689,7 +2723,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2701,7 +2735,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2713,7 +2747,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SHARD_OFF_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2725,7 +2759,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2737,7 +2771,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SHARD_FILE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2749,7 +2783,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SHARD_DATA_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2761,7 +2795,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_SHARD_HINT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2773,7 +2807,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_METRIC_SUM_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2785,7 +2819,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2797,7 +2831,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2809,7 +2843,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_APPLY_SGD_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2821,7 +2855,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2833,7 +2867,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2845,7 +2879,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2857,7 +2891,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2869,7 +2903,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2881,7 +2915,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2893,7 +2927,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2905,7 +2939,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2917,7 +2951,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2929,7 +2963,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2941,7 +2975,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2953,7 +2987,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_EDGE_NONE_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2965,7 +2999,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2977,7 +3011,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -2989,7 +3023,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_MAX_NDIM_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3001,7 +3035,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3013,7 +3047,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3025,7 +3059,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_LOG_ERROR_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3037,7 +3071,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_LOG_WARNING_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3049,7 +3083,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_f65459592202a9ce() {
+intgo _wrap_DIST_LOG_INFO_cdist_7e4dc5f86a771248() {
   int result;
   intgo _swig_go_result;
   
@@ -3061,7 +3095,18 @@ intgo _wrap_DIST_LOG_INFO_cdist_f65459592202a9ce() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f65459592202a9ce(intgo _swig_go_0) {
+long long _wrap_memory_counter_cdist_7e4dc5f86a771248() {
+  int64_t result;
+  long long _swig_go_result;
+  
+  
+  result = (int64_t)memory_counter();
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3074,7 +3119,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f65459592202a9ce(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3084,7 +3129,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3094,7 +3139,7 @@ void _wrap_delete_Callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3111,7 +3156,7 @@ intgo _wrap_Callbacks_replica_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3132,7 +3177,7 @@ long long _wrap_Callbacks_values_cdist_f65459592202a9ce(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3151,7 +3196,7 @@ long long _wrap_Callbacks_merge_cdist_f65459592202a9ce(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3170,7 +3215,7 @@ intgo _wrap_Callbacks_update_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3200,7 +3245,7 @@ long long _wrap_Callbacks_update_values_cdist_f65459592202a9ce(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3217,7 +3262,7 @@ long long _wrap_Callbacks_source_cdist_f65459592202a9ce(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3243,7 +3288,7 @@ long long _wrap_Callbacks_file_source_cdist_f65459592202a9ce(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3264,7 +3309,7 @@ long long _wrap_Callbacks_dataset_cdist_f65459592202a9ce(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3283,7 +3328,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_f65459592202a9ce(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3302,7 +3347,7 @@ long long _wrap_Callbacks_value_cdist_f65459592202a9ce(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3317,7 +3362,7 @@ long long _wrap_Callbacks_initial_cdist_f65459592202a9ce(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3333,7 +3378,7 @@ void _wrap_Callbacks_loop_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3353,7 +3398,7 @@ void _wrap_Callbacks_reduce_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3381,7 +3426,7 @@ void _wrap_Callbacks_apply_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3404,7 +3449,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_f65459592202a9ce(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3425,7 +3470,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_f65459592202a9ce(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3448,7 +3493,7 @@ intgo _wrap_Callbacks_gather_components_cdist_f65459592202a9ce(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3469,7 +3514,7 @@ void _wrap_Callbacks_log_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3481,7 +3526,7 @@ void _wrap_Callbacks_release_cdist_f65459592202a9ce(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3491,7 +3536,7 @@ void _wrap_set_callbacks_cdist_f65459592202a9ce(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_f65459592202a9ce() {
+intgo _wrap_dist_version_cdist_7e4dc5f86a771248() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3502,7 +3547,7 @@ intgo _wrap_dist_version_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_f65459592202a9ce(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3520,7 +3565,7 @@ intgo _wrap_dist_has_feature_cdist_f65459592202a9ce(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3533,7 +3578,7 @@ _gostring_ _wrap_dist_status_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3561,7 +3606,7 @@ _gostring_ _wrap_dist_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_implementation_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3573,7 +3618,7 @@ void _wrap_dist_communication_options_implementation_set_cdist_f65459592202a9ce(
 }
 
 
-intgo _wrap_dist_communication_options_implementation_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_implementation_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3586,7 +3631,7 @@ intgo _wrap_dist_communication_options_implementation_get_cdist_f65459592202a9ce
 }
 
 
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3598,7 +3643,7 @@ void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f65459592202a9ce(
 }
 
 
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3611,7 +3656,7 @@ long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f65459592202
 }
 
 
-void _wrap_dist_communication_options_timeout_ns_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_communication_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, long long _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t arg2 ;
   
@@ -3623,7 +3668,7 @@ void _wrap_dist_communication_options_timeout_ns_set_cdist_f65459592202a9ce(dist
 }
 
 
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3636,7 +3681,7 @@ long long _wrap_dist_communication_options_timeout_ns_get_cdist_f65459592202a9ce
 }
 
 
-void _wrap_dist_communication_options_has_timeout_set_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_communication_options_has_timeout_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t arg2 ;
   
@@ -3648,7 +3693,7 @@ void _wrap_dist_communication_options_has_timeout_set_cdist_f65459592202a9ce(dis
 }
 
 
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3661,7 +3706,7 @@ intgo _wrap_dist_communication_options_has_timeout_get_cdist_f65459592202a9ce(di
 }
 
 
-dist_communication_options *_wrap_new_dist_communication_options_cdist_f65459592202a9ce() {
+dist_communication_options *_wrap_new_dist_communication_options_cdist_7e4dc5f86a771248() {
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
   
@@ -3672,7 +3717,7 @@ dist_communication_options *_wrap_new_dist_communication_options_cdist_f65459592
 }
 
 
-void _wrap_delete_dist_communication_options_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0) {
+void _wrap_delete_dist_communication_options_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   
   arg1 = *(dist_communication_options **)&_swig_go_0; 
@@ -3682,7 +3727,7 @@ void _wrap_delete_dist_communication_options_cdist_f65459592202a9ce(dist_communi
 }
 
 
-_gostring_ _wrap_dist_communication_options_merge_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+_gostring_ _wrap_dist_communication_options_merge_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   dist_communication_options *arg3 = (dist_communication_options *) 0 ;
@@ -3707,7 +3752,7 @@ _gostring_ _wrap_dist_communication_options_merge_cdist_f65459592202a9ce(dist_co
 }
 
 
-_gostring_ _wrap_dist_communication_options_describe_cdist_f65459592202a9ce(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -3733,7 +3778,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3745,7 +3790,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_f65459592202a9ce(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3758,7 +3803,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_f65459592202a9ce(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -3770,7 +3815,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_f65459592202a9ce(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3783,7 +3828,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f65459592202a9ce(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3802,7 +3847,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f65459592202a9ce
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3815,7 +3860,42 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f654595922
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f65459592202a9ce() {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->accumulate_element_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->accumulate_element_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_count_memory_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  dist_cross_device_options_count_memory(arg1);
+  
+}
+
+
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_7e4dc5f86a771248() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -3826,7 +3906,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f6545959220
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -3836,7 +3916,7 @@ void _wrap_delete_dist_cross_device_options_cdist_f65459592202a9ce(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -3848,7 +3928,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_f65459592202a9ce(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3864,7 +3944,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_f65459592202a9ce(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_f65459592202a9ce(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -3887,7 +3967,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_f65459592202a9ce(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -3897,7 +3977,7 @@ void _wrap_dist_cross_device_destroy_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3910,7 +3990,7 @@ intgo _wrap_dist_cross_device_kind_cdist_f65459592202a9ce(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3923,7 +4003,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3936,7 +4016,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_f65459592202a9ce(long long _swig
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3948,7 +4028,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_f65459592202a9ce(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3961,7 +4041,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_f65459592202a9ce(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3973,7 +4053,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_f65459592202a9ce(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3986,7 +4066,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f65459592202a9ce(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3998,7 +4078,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_f65459592202a9ce(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4011,7 +4091,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_f65459592202a9ce(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4023,7 +4103,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_f65459592202a9ce(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4036,7 +4116,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_f65459592202a9ce(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4048,7 +4128,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_f65459592202a9ce(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4061,7 +4141,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4080,7 +4160,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_f65459592202a9ce(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4093,7 +4173,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f65459592202a9
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -4105,7 +4185,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_f65459592202a9ce(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -4118,7 +4198,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -4130,7 +4210,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_f65459592202a9ce(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -4143,7 +4223,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_f65459592202a9ce(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4155,7 +4235,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_f65459592202a9ce(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4168,7 +4248,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_f65459592202a9
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4180,7 +4260,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f65459592202a9c
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4193,7 +4273,67 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f65459592202a9
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f65459592202a9ce() {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->stack_size_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->stack_size_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_async_bytes_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->async_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->async_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_count_memory_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+  dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
+  
+  arg1 = *(dist_strategy_options **)&_swig_go_0; 
+  
+  dist_strategy_options_count_memory(arg1);
+  
+}
+
+
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7e4dc5f86a771248() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4204,7 +4344,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f65459592202a9ce() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4214,7 +4354,7 @@ void _wrap_delete_dist_strategy_options_cdist_f65459592202a9ce(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4226,7 +4366,7 @@ void _wrap_dist_strategy_options_set_log_cdist_f65459592202a9ce(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4247,7 +4387,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_f65459592202a9ce(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4270,7 +4410,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_f65459592202a9ce(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4290,7 +4430,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_f65459592202a9ce(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_f65459592202a9ce(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4313,7 +4453,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_f65459592202a9ce(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4334,7 +4474,30 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int64_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (dist_status)dist_strategy_shutdown(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_strategy_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4347,7 +4510,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4360,7 +4523,7 @@ intgo _wrap_dist_strategy_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4392,7 +4555,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4424,7 +4587,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_f65459592202a9ce(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_f65459592202a9ce(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4455,7 +4618,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_f65459592202a9ce(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4467,7 +4630,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_f65459592202a9ce(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4480,7 +4643,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_f65459592202a9ce(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4492,7 +4655,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_f65459592202a9ce(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4505,7 +4668,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f65459592202a9ce(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4517,7 +4680,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f65459592202
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4530,7 +4693,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f6545959220
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4542,7 +4705,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_f65459592202a9ce(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4555,7 +4718,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4567,7 +4730,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f65459592202a
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4580,7 +4743,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f65459592202
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4592,7 +4755,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f65459592202
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4605,7 +4768,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f6545959220
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4617,7 +4780,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f65459592202a9ce(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4630,7 +4793,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f65459592202a9ce(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4642,7 +4805,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_f65459592202a9ce(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4655,7 +4818,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f65459592202a9ce(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4667,7 +4830,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_f65459592202a9ce(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4680,7 +4843,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4692,7 +4855,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f65459592202a9ce
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4705,7 +4868,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f65459592202a9c
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4717,7 +4880,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f65459592202a9
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4730,7 +4893,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f65459592202a
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4742,7 +4905,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f65459592202a9ce
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4755,7 +4918,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f65459592202a9c
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f65459592202a9ce() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7e4dc5f86a771248() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4766,7 +4929,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f65459592202a
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_f65459592202a9ce(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4776,7 +4939,7 @@ void _wrap_delete_dist_strategy_properties_cdist_f65459592202a9ce(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_f65459592202a9ce(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4799,7 +4962,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4822,7 +4985,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f65459592202a9ce(long long
 }
 
 
-_gostring_ _wrap_dist_reduce_op_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_reduce_op_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   dist_reduce_op arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4835,7 +4998,7 @@ _gostring_ _wrap_dist_reduce_op_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_communication_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_communication_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4848,7 +5011,7 @@ _gostring_ _wrap_dist_communication_name_cdist_f65459592202a9ce(intgo _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cross_device_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4861,7 +5024,7 @@ _gostring_ _wrap_dist_cross_device_name_cdist_f65459592202a9ce(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_synchronization_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_synchronization_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4874,7 +5037,7 @@ _gostring_ _wrap_dist_synchronization_name_cdist_f65459592202a9ce(intgo _swig_go
 }
 
 
-_gostring_ _wrap_dist_aggregation_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_aggregation_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4887,7 +5050,7 @@ _gostring_ _wrap_dist_aggregation_name_cdist_f65459592202a9ce(intgo _swig_go_0) 
 }
 
 
-_gostring_ _wrap_dist_input_mode_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_input_mode_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4900,7 +5063,7 @@ _gostring_ _wrap_dist_input_mode_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_shard_policy_name_cdist_f65459592202a9ce(intgo _swig_go_0) {
+_gostring_ _wrap_dist_shard_policy_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4913,7 +5076,7 @@ _gostring_ _wrap_dist_shard_policy_name_cdist_f65459592202a9ce(intgo _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_communication_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_communication_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4941,7 +5104,7 @@ _gostring_ _wrap_dist_communication_from_name_cdist_f65459592202a9ce(_gostring_ 
 }
 
 
-_gostring_ _wrap_dist_synchronization_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_synchronization_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4969,7 +5132,7 @@ _gostring_ _wrap_dist_synchronization_from_name_cdist_f65459592202a9ce(_gostring
 }
 
 
-_gostring_ _wrap_dist_aggregation_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_aggregation_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -4997,7 +5160,7 @@ _gostring_ _wrap_dist_aggregation_from_name_cdist_f65459592202a9ce(_gostring_ _s
 }
 
 
-_gostring_ _wrap_dist_input_mode_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_input_mode_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -5025,7 +5188,7 @@ _gostring_ _wrap_dist_input_mode_from_name_cdist_f65459592202a9ce(_gostring_ _sw
 }
 
 
-_gostring_ _wrap_dist_shard_policy_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_shard_policy_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   std::string text1 ;
@@ -5053,7 +5216,7 @@ _gostring_ _wrap_dist_shard_policy_from_name_cdist_f65459592202a9ce(_gostring_ _
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5074,7 +5237,81 @@ _gostring_ _wrap_dist_strategy_cancel_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_7e4dc5f86a771248(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  dist_cancel **arg2 = (dist_cancel **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (dist_cancel **)_swig_go_1; 
+  
+  result = (dist_status)dist_cancel_create((dist_allocator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cancel_signal_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_status)dist_cancel_signal(arg1,(char const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cancel_signalled_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cancel_signalled((dist_cancel const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cancel_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
+  
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cancel_destroy(arg1);
+  
+}
+
+
+void _wrap_dist_run_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -5086,7 +5323,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_f65459592202a9ce(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5099,7 +5336,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_f65459592202a9ce(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5111,7 +5348,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f65459592202a9ce
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5124,7 +5361,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f65459592202a9c
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f65459592202a9ce(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5136,7 +5373,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f65459592202a9ce
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5149,7 +5386,32 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f65459592202a9c
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_f65459592202a9ce() {
+void _wrap_dist_run_options_cancel_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, long long _swig_go_1) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_run_options_cancel_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+  dist_run_options *arg1 = (dist_run_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_run_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_run_options *_wrap_new_dist_run_options_cdist_7e4dc5f86a771248() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -5160,7 +5422,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_f65459592202a9ce(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -5170,7 +5432,7 @@ void _wrap_delete_dist_run_options_cdist_f65459592202a9ce(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5198,7 +5460,7 @@ _gostring_ _wrap_dist_run_cdist_f65459592202a9ce(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5232,7 +5494,7 @@ _gostring_ _wrap_dist_run_values_cdist_f65459592202a9ce(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5257,7 +5519,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5280,7 +5542,49 @@ _gostring_ _wrap_dist_replica_leave_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_replica_id_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_detach(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_attach_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_attach(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_replica_id_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5293,7 +5597,7 @@ intgo _wrap_dist_replica_id_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5306,7 +5610,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -5319,7 +5623,7 @@ long long _wrap_dist_replica_strategy_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5351,7 +5655,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_group_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -5378,7 +5682,7 @@ _gostring_ _wrap_dist_group_create_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5399,7 +5703,7 @@ _gostring_ _wrap_dist_group_destroy_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_group_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5412,7 +5716,7 @@ intgo _wrap_dist_group_size_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_group_rank_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
+intgo _wrap_dist_group_rank_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
   dist_group *arg1 = (dist_group *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -5427,7 +5731,7 @@ intgo _wrap_dist_group_rank_cdist_f65459592202a9ce(long long _swig_go_0, intgo _
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5439,7 +5743,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_f65459592202a9ce(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5452,7 +5756,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_f65459592202a9ce(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5471,7 +5775,7 @@ void _wrap_dist_collective_options_tag_set_cdist_f65459592202a9ce(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5484,7 +5788,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_f65459592202a9ce(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5496,7 +5800,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_f65459592202a9ce(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5509,7 +5813,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_f65459592202a9ce(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5521,7 +5825,7 @@ void _wrap_dist_collective_options_group_set_cdist_f65459592202a9ce(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5534,7 +5838,7 @@ long long _wrap_dist_collective_options_group_get_cdist_f65459592202a9ce(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5546,7 +5850,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_f65459592202a9ce(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5559,7 +5863,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_f65459592202a9ce
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5571,7 +5875,7 @@ void _wrap_dist_collective_options_axis_set_cdist_f65459592202a9ce(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5584,7 +5888,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_f65459592202a9ce(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5596,7 +5900,7 @@ void _wrap_dist_collective_options_planned_set_cdist_f65459592202a9ce(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5609,7 +5913,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_f65459592202a9ce(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5621,7 +5925,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f65459592202a9ce(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5634,7 +5938,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f65459592202a9c
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5646,7 +5950,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_f65459592202a9ce(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5659,7 +5963,57 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_f65459592202a9ce(di
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_f65459592202a9ce() {
+void _wrap_dist_collective_options_cancel_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_cancel_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->reduce_element_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+  dist_collective_options *arg1 = (dist_collective_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_collective_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->reduce_element_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_collective_options *_wrap_new_dist_collective_options_cdist_7e4dc5f86a771248() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5670,7 +6024,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_f65459592202a9c
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5680,7 +6034,7 @@ void _wrap_delete_dist_collective_options_cdist_f65459592202a9ce(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5694,7 +6048,7 @@ void _wrap_dist_collective_options_set_weights_cdist_f65459592202a9ce(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5706,7 +6060,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_f65459592202a9ce(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5720,7 +6074,7 @@ void _wrap_dist_collective_options_set_splits_cdist_f65459592202a9ce(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5730,7 +6084,7 @@ void _wrap_dist_collective_options_begin_work_cdist_f65459592202a9ce(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_f65459592202a9ce(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5743,7 +6097,7 @@ long long _wrap_dist_collective_options_work_cdist_f65459592202a9ce(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5780,7 +6134,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5819,7 +6173,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5856,7 +6210,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5891,7 +6245,7 @@ _gostring_ _wrap_dist_all_gather_cdist_f65459592202a9ce(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5928,7 +6282,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5965,7 +6319,7 @@ _gostring_ _wrap_dist_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6002,7 +6356,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6037,7 +6391,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_f65459592202a9ce(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6076,7 +6430,7 @@ _gostring_ _wrap_dist_scan_cdist_f65459592202a9ce(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6115,7 +6469,7 @@ _gostring_ _wrap_dist_permute_cdist_f65459592202a9ce(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_f65459592202a9ce(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -6138,7 +6492,7 @@ _gostring_ _wrap_dist_barrier_cdist_f65459592202a9ce(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6167,7 +6521,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6194,7 +6548,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6206,7 +6560,7 @@ void _wrap_dist_apply_options_kind_set_cdist_f65459592202a9ce(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6219,7 +6573,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_f65459592202a9ce(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6231,7 +6585,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_f65459592202a9ce(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6244,7 +6598,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_f65459592202a9ce(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6256,7 +6610,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_f65459592202a9ce(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6269,7 +6623,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_f65459592202a9ce(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6281,7 +6635,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_f65459592202a9ce(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6294,7 +6648,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_f65459592202a9ce(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_f65459592202a9ce() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_7e4dc5f86a771248() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6305,7 +6659,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6315,7 +6669,7 @@ void _wrap_delete_dist_apply_options_cdist_f65459592202a9ce(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6331,7 +6685,7 @@ void _wrap_dist_apply_options_set_states_cdist_f65459592202a9ce(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6343,7 +6697,7 @@ void _wrap_dist_apply_options_set_function_cdist_f65459592202a9ce(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6353,7 +6707,7 @@ void _wrap_dist_apply_options_want_norm_cdist_f65459592202a9ce(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_f65459592202a9ce(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6366,7 +6720,7 @@ double _wrap_dist_apply_options_norm_cdist_f65459592202a9ce(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6405,7 +6759,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_start_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6426,7 +6780,7 @@ _gostring_ _wrap_dist_work_start_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6449,7 +6803,7 @@ _gostring_ _wrap_dist_work_ready_cdist_f65459592202a9ce(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_f65459592202a9ce(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_7e4dc5f86a771248(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6472,7 +6826,7 @@ _gostring_ _wrap_dist_work_test_cdist_f65459592202a9ce(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6495,7 +6849,7 @@ _gostring_ _wrap_dist_work_wait_cdist_f65459592202a9ce(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6522,7 +6876,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_f65459592202a9ce(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6543,7 +6897,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6553,7 +6907,7 @@ void _wrap_dist_work_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6585,7 +6939,7 @@ _gostring_ _wrap_dist_merge_call_cdist_f65459592202a9ce(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6613,7 +6967,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_f65459592202a9ce(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6646,7 +7000,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6673,7 +7027,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_f65459592202a9ce(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6700,7 +7054,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_f65459592202a9ce(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6727,7 +7081,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6754,7 +7108,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6790,7 +7144,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6813,7 +7167,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6843,7 +7197,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6871,7 +7225,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6900,7 +7254,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_f65459592202a9ce(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6923,7 +7277,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_f65459592202a9ce(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -6951,7 +7305,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_f65459592202a9ce(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -6964,7 +7318,7 @@ long long _wrap_dist_value_retain_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -6974,7 +7328,7 @@ void _wrap_dist_value_release_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6987,7 +7341,7 @@ intgo _wrap_dist_value_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7000,7 +7354,7 @@ long long _wrap_dist_value_size_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7015,7 +7369,7 @@ long long _wrap_dist_value_item_cdist_f65459592202a9ce(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7030,7 +7384,7 @@ _gostring_ _wrap_dist_value_key_cdist_f65459592202a9ce(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7050,7 +7404,7 @@ long long _wrap_dist_value_get_cdist_f65459592202a9ce(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7086,7 +7440,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7099,7 +7453,7 @@ long long _wrap_dist_value_variable_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7112,7 +7466,7 @@ _gostring_ _wrap_dist_value_text_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7125,7 +7479,7 @@ long long _wrap_dist_value_object_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_f65459592202a9ce(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_7e4dc5f86a771248(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7150,7 +7504,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_f65459592202a9ce(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_7e4dc5f86a771248(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7173,7 +7527,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7185,7 +7539,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_f65459592202a9ce(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7198,7 +7552,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_f65459592202a9ce(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7217,7 +7571,7 @@ void _wrap_dist_variable_options_name_set_cdist_f65459592202a9ce(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7230,7 +7584,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_f65459592202a9ce(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7242,7 +7596,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_f65459592202a9ce(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7255,7 +7609,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_f65459592202a9ce(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7267,7 +7621,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_f65459592202a9ce(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7280,7 +7634,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_f65459592202a9ce(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7292,7 +7646,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_f65459592202a9ce(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7305,7 +7659,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_f65459592202a9ce(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_f65459592202a9ce() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_7e4dc5f86a771248() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7316,7 +7670,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_f65459592202a9ce() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7326,7 +7680,7 @@ void _wrap_delete_dist_variable_options_cdist_f65459592202a9ce(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_f65459592202a9ce(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7338,7 +7692,7 @@ void _wrap_dist_variable_options_set_initial_cdist_f65459592202a9ce(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7368,7 +7722,7 @@ _gostring_ _wrap_dist_variable_create_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7405,7 +7759,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-void _wrap_dist_variable_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7415,7 +7769,7 @@ void _wrap_dist_variable_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7428,7 +7782,7 @@ _gostring_ _wrap_dist_variable_name_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7441,7 +7795,7 @@ _gostring_ _wrap_dist_variable_class_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7454,7 +7808,7 @@ intgo _wrap_dist_variable_synchronization_cdist_f65459592202a9ce(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7467,7 +7821,7 @@ intgo _wrap_dist_variable_aggregation_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7480,7 +7834,7 @@ intgo _wrap_dist_variable_trainable_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7493,7 +7847,7 @@ intgo _wrap_dist_variable_num_copies_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7508,7 +7862,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7542,7 +7896,7 @@ _gostring_ _wrap_dist_variable_device_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7567,7 +7921,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_f65459592202a9ce(long long
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -7590,7 +7944,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -7611,7 +7965,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_component_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7649,7 +8003,7 @@ _gostring_ _wrap_dist_variable_component_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7674,7 +8028,7 @@ _gostring_ _wrap_dist_variable_read_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7701,7 +8055,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7728,7 +8082,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7753,7 +8107,7 @@ _gostring_ _wrap_dist_replica_read_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7785,7 +8139,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7814,7 +8168,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_f65459592202a9ce(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7843,7 +8197,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_name_cdist_f65459592202a9ce(_gostring_ _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
   char *arg1 = (char *) 0 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   std::string text1 ;
@@ -7871,7 +8225,7 @@ _gostring_ _wrap_dist_reduce_op_from_name_cdist_f65459592202a9ce(_gostring_ _swi
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f65459592202a9ce(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_7e4dc5f86a771248(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -7894,7 +8248,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f65459592202a9ce(intgo _s
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7925,7 +8279,7 @@ _gostring_ _wrap_dist_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7956,7 +8310,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7989,7 +8343,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8016,7 +8370,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8043,7 +8397,7 @@ _gostring_ _wrap_dist_gather_cdist_f65459592202a9ce(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_f65459592202a9ce(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8071,7 +8425,7 @@ _gostring_ _wrap_dist_destination_device_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8100,7 +8454,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_f65459592202a9ce(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8131,7 +8485,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f65459592202a9ce(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8158,7 +8512,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_f65459592202a9ce(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8185,7 +8539,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_f65459592202a9ce(long long _swig
 }
 
 
-_gostring_ _wrap_dist_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8215,7 +8569,7 @@ _gostring_ _wrap_dist_update_cdist_f65459592202a9ce(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_f65459592202a9ce(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8227,7 +8581,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_f65459592202a9ce(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_f65459592202a9ce(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8240,7 +8594,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_f65459592202a9ce(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_f65459592202a9ce() {
+dist_update_options *_wrap_new_dist_update_options_cdist_7e4dc5f86a771248() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8251,7 +8605,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_f65459592202a9ce(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8261,7 +8615,7 @@ void _wrap_delete_dist_update_options_cdist_f65459592202a9ce(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8297,7 +8651,7 @@ _gostring_ _wrap_dist_update_values_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8331,7 +8685,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8367,7 +8721,7 @@ _gostring_ _wrap_dist_replica_update_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-long long _wrap_dist_value_container_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8380,7 +8734,7 @@ long long _wrap_dist_value_container_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8405,7 +8759,7 @@ _gostring_ _wrap_dist_local_results_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8417,7 +8771,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_f65459592202a9ce(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8430,7 +8784,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f65459592202a9ce(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8442,7 +8796,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_f65459592202a9ce(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8455,7 +8809,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f65459592202a9c
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8467,7 +8821,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_f65459592202a9ce(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8480,7 +8834,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_f65459592202a9ce(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8492,7 +8846,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_f65459592202a9ce(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8505,7 +8859,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_f65459592202a9ce(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8517,7 +8871,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_f65459592202a9ce(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8530,7 +8884,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_f65459592202a9ce(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8542,7 +8896,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_f65459592202a9ce(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8555,7 +8909,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f65459592202a9ce(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8567,7 +8921,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_f65459592202a9ce(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8580,7 +8934,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_f65459592202a9ce(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8592,7 +8946,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_f65459592202a9ce(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8605,7 +8959,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_f65459592202a9ce(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8617,7 +8971,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_f65459592202a9ce(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8630,7 +8984,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f65459592202a9ce(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8642,7 +8996,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_f65459592202a9ce(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8655,7 +9009,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f65459592202a9ce(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8667,7 +9021,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_f65459592202a9ce(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8680,7 +9034,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_f65459592202a9ce(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8692,7 +9046,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_f65459592202a9ce(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8705,7 +9059,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f65459592202a9ce(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8717,7 +9071,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_f65459592202a9ce(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8730,7 +9084,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f65459592202a9ce(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8742,7 +9096,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f65459592202a9ce(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8755,7 +9109,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8767,7 +9121,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f65459592202a9
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8780,7 +9134,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f65459592202a
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f65459592202a9ce() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7e4dc5f86a771248() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -8791,7 +9145,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -8801,7 +9155,7 @@ void _wrap_delete_dist_dataset_options_cdist_f65459592202a9ce(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_f65459592202a9ce(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -8815,7 +9169,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_f65459592202a9ce(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -8847,7 +9201,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f65459592202a9ce(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8878,7 +9232,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_f65459592202a9ce(long l
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -8920,7 +9274,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_f65459592202a9ce(long long
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8932,7 +9286,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_f65459592202a9ce(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8945,7 +9299,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f65459592202a9ce(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8957,7 +9311,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_f65459592202a9ce(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8970,7 +9324,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -8982,7 +9336,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f65459592202a9ce(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8995,7 +9349,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f65459592202a9ce(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_f65459592202a9ce() {
+dist_input_context *_wrap_new_dist_input_context_cdist_7e4dc5f86a771248() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9006,7 +9360,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_f65459592202a9ce(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9016,7 +9370,7 @@ void _wrap_delete_dist_input_context_cdist_f65459592202a9ce(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f65459592202a9ce(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9041,7 +9395,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f65459592202a9c
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9071,7 +9425,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_f65459592202a9ce(long l
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9102,7 +9456,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f65459592202a9ce(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9125,7 +9479,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_f65459592202a9ce(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9155,7 +9509,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9178,7 +9532,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_f65459592202a9ce(long long _swi
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9188,7 +9542,7 @@ void _wrap_dist_dataset_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9211,7 +9565,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9223,7 +9577,7 @@ void _wrap_dist_position_pass_set_cdist_f65459592202a9ce(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9236,7 +9590,7 @@ long long _wrap_dist_position_pass_get_cdist_f65459592202a9ce(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9248,7 +9602,7 @@ void _wrap_dist_position_elements_set_cdist_f65459592202a9ce(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9261,7 +9615,7 @@ long long _wrap_dist_position_elements_get_cdist_f65459592202a9ce(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9273,7 +9627,7 @@ void _wrap_dist_position_examples_set_cdist_f65459592202a9ce(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9286,7 +9640,7 @@ long long _wrap_dist_position_examples_get_cdist_f65459592202a9ce(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_f65459592202a9ce(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9298,7 +9652,7 @@ void _wrap_dist_position_batches_set_cdist_f65459592202a9ce(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9311,7 +9665,7 @@ long long _wrap_dist_position_batches_get_cdist_f65459592202a9ce(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_f65459592202a9ce() {
+dist_position *_wrap_new_dist_position_cdist_7e4dc5f86a771248() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9322,7 +9676,7 @@ dist_position *_wrap_new_dist_position_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_position_cdist_f65459592202a9ce(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9332,7 +9686,7 @@ void _wrap_delete_dist_position_cdist_f65459592202a9ce(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_f65459592202a9ce(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9355,7 +9709,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_f65459592202a9ce(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9380,7 +9734,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9403,7 +9757,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9426,7 +9780,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_f65459592202a9ce(long long _s
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9436,7 +9790,7 @@ void _wrap_dist_iterator_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9448,7 +9802,7 @@ void _wrap_dist_drift_num_copies_set_cdist_f65459592202a9ce(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9461,7 +9815,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_f65459592202a9ce(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9473,7 +9827,7 @@ void _wrap_dist_drift_replica_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9486,7 +9840,7 @@ intgo _wrap_dist_drift_replica_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9498,7 +9852,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_f65459592202a9ce(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9511,7 +9865,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_f65459592202a9ce(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9523,7 +9877,7 @@ void _wrap_dist_drift_element_set_cdist_f65459592202a9ce(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9536,7 +9890,7 @@ long long _wrap_dist_drift_element_get_cdist_f65459592202a9ce(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_f65459592202a9ce() {
+dist_drift *_wrap_new_dist_drift_cdist_7e4dc5f86a771248() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9547,7 +9901,7 @@ dist_drift *_wrap_new_dist_drift_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9557,7 +9911,7 @@ void _wrap_delete_dist_drift_cdist_f65459592202a9ce(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9582,7 +9936,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_f65459592202a9ce(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9614,7 +9968,7 @@ _gostring_ _wrap_dist_metric_create_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9652,7 +10006,7 @@ _gostring_ _wrap_dist_metric_update_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9677,7 +10031,7 @@ _gostring_ _wrap_dist_metric_result_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9700,7 +10054,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9713,7 +10067,7 @@ intgo _wrap_dist_metric_kind_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9726,7 +10080,7 @@ _gostring_ _wrap_dist_metric_name_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9739,7 +10093,7 @@ long long _wrap_dist_metric_variable_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9749,7 +10103,7 @@ void _wrap_dist_metric_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9787,7 +10141,7 @@ _gostring_ _wrap_dist_average_loss_cdist_f65459592202a9ce(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9818,7 +10172,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_f65459592202a9ce(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9839,7 +10193,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9860,7 +10214,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_f65459592202a9ce(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -9881,7 +10235,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_f65459592202a9ce(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_f65459592202a9ce() {
+long long _wrap_dist_get_strategy_cdist_7e4dc5f86a771248() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -9892,7 +10246,7 @@ long long _wrap_dist_get_strategy_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_f65459592202a9ce() {
+intgo _wrap_dist_has_strategy_cdist_7e4dc5f86a771248() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9903,7 +10257,7 @@ intgo _wrap_dist_has_strategy_cdist_f65459592202a9ce() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_f65459592202a9ce() {
+intgo _wrap_dist_in_cross_replica_context_cdist_7e4dc5f86a771248() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -9914,7 +10268,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_f65459592202a9ce() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_f65459592202a9ce() {
+long long _wrap_dist_get_replica_cdist_7e4dc5f86a771248() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -9925,7 +10279,7 @@ long long _wrap_dist_get_replica_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -9937,7 +10291,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_f65459592202a9ce(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -9950,7 +10304,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f65459592202a9ce
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f65459592202a9ce() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7e4dc5f86a771248() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -9961,7 +10315,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f65459592202a9c
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -9971,7 +10325,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_f65459592202a9ce(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9992,7 +10346,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_f65459592202a9ce(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10013,7 +10367,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f65459592202a9ce(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f65459592202a9ce(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10034,7 +10388,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f65459592202a9ce(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10068,7 +10422,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10102,7 +10456,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10132,7 +10486,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10145,7 +10499,7 @@ long long _wrap_dist_checkpoint_size_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10160,7 +10514,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10203,7 +10557,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10233,7 +10587,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10246,7 +10600,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_f65459592202a9ce(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10261,7 +10615,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f65459592202a9ce(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10281,7 +10635,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_f65459592202a9ce(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10291,7 +10645,7 @@ void _wrap_dist_checkpoint_destroy_cdist_f65459592202a9ce(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_f65459592202a9ce() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_7e4dc5f86a771248() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10302,7 +10656,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_f65459592202a9ce() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_f65459592202a9ce(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_7e4dc5f86a771248(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10312,7 +10666,7 @@ void _wrap_delete_dist_topology_options_cdist_f65459592202a9ce(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10345,7 +10699,7 @@ _gostring_ _wrap_dist_topology_create_cdist_f65459592202a9ce(_goslice_ _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_f65459592202a9ce(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_7e4dc5f86a771248(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10368,7 +10722,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_f65459592202a9ce(dist_topology_op
 }
 
 
-void _wrap_dist_topology_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -10378,7 +10732,7 @@ void _wrap_dist_topology_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10391,7 +10745,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10404,7 +10758,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_f65459592202a9ce(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10417,7 +10771,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_f65459592202a9ce(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10430,7 +10784,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_f65459592202a9ce(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10455,7 +10809,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_f65459592202a9ce(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10480,7 +10834,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_f65459592202a9ce(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10505,7 +10859,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10540,7 +10894,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_f65459592202a9ce(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10575,7 +10929,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_f65459592202a9ce(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10608,7 +10962,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_f65459592202a9ce(long long _
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -10639,7 +10993,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_f65459592202a9ce(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_f65459592202a9ce(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -10662,7 +11016,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_f65459592202a9ce(lon
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_f65459592202a9ce(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -10672,7 +11026,7 @@ void _wrap_dist_device_assignment_destroy_cdist_f65459592202a9ce(long long _swig
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -10685,7 +11039,7 @@ long long _wrap_dist_device_assignment_topology_cdist_f65459592202a9ce(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10698,7 +11052,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_f65459592202a9ce(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10711,7 +11065,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f65459592202a9ce(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10738,7 +11092,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_f65459592202a9ce(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10775,7 +11129,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_f65459592202a9ce(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10812,7 +11166,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_f65459592202a9ce(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10824,7 +11178,7 @@ void _wrap_dist_partition_kind_set_cdist_f65459592202a9ce(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10837,7 +11191,7 @@ intgo _wrap_dist_partition_kind_get_cdist_f65459592202a9ce(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10849,7 +11203,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_f65459592202a9ce(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10862,7 +11216,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_f65459592202a9ce(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10874,7 +11228,7 @@ void _wrap_dist_partition_logical_device_set_cdist_f65459592202a9ce(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10887,7 +11241,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_f65459592202a9ce(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10899,7 +11253,7 @@ void _wrap_dist_partition_uneven_set_cdist_f65459592202a9ce(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10912,7 +11266,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_f65459592202a9ce(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_f65459592202a9ce(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -10924,7 +11278,7 @@ void _wrap_dist_partition_spmd_set_cdist_f65459592202a9ce(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10937,7 +11291,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_f65459592202a9ce(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_f65459592202a9ce() {
+dist_partition *_wrap_new_dist_partition_cdist_7e4dc5f86a771248() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -10948,7 +11302,7 @@ dist_partition *_wrap_new_dist_partition_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -10958,7 +11312,7 @@ void _wrap_delete_dist_partition_cdist_f65459592202a9ce(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_f65459592202a9ce(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10972,7 +11326,7 @@ void _wrap_dist_partition_set_shape_cdist_f65459592202a9ce(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_f65459592202a9ce(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -10986,7 +11340,7 @@ void _wrap_dist_partition_set_dimensions_cdist_f65459592202a9ce(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_f65459592202a9ce(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11007,7 +11361,7 @@ _gostring_ _wrap_dist_partition_check_cdist_f65459592202a9ce(dist_partition *_sw
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11020,7 +11374,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_f65459592202a9ce(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_f65459592202a9ce(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -11033,7 +11387,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_f65459592202a9ce(long long
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_f65459592202a9ce(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11045,7 +11399,7 @@ void _wrap_dist_split_options_uneven_set_cdist_f65459592202a9ce(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_f65459592202a9ce(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11058,7 +11412,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_f65459592202a9ce(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_f65459592202a9ce() {
+dist_split_options *_wrap_new_dist_split_options_cdist_7e4dc5f86a771248() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11069,7 +11423,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_f65459592202a9ce(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11079,7 +11433,7 @@ void _wrap_delete_dist_split_options_cdist_f65459592202a9ce(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11106,7 +11460,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_f65459592202a9ce(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11131,7 +11485,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f65459592202a9ce(long l
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_f65459592202a9ce(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11154,7 +11508,7 @@ _gostring_ _wrap_dist_value_partition_cdist_f65459592202a9ce(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11166,7 +11520,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_f65459592202a9ce(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11179,7 +11533,32 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_f65459592202a9ce(dist_
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_f65459592202a9ce() {
+void _wrap_dist_devices_options_cancel_set_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  dist_cancel *arg2 = (dist_cancel *) 0 ;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  arg2 = (dist_cancel *)dist_swig::pointer(_swig_go_1); 
+  
+  if (arg1) (arg1)->cancel = arg2;
+  
+}
+
+
+long long _wrap_dist_devices_options_cancel_get_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
+  dist_devices_options *arg1 = (dist_devices_options *) 0 ;
+  dist_cancel *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_devices_options **)&_swig_go_0; 
+  
+  result = (dist_cancel *) ((arg1)->cancel);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+dist_devices_options *_wrap_new_dist_devices_options_cdist_7e4dc5f86a771248() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11190,7 +11569,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11200,7 +11579,7 @@ void _wrap_delete_dist_devices_options_cdist_f65459592202a9ce(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_f65459592202a9ce(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11212,7 +11591,7 @@ void _wrap_dist_devices_options_add_result_cdist_f65459592202a9ce(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11246,7 +11625,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_f65459592202a9ce(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_f65459592202a9ce(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_7e4dc5f86a771248(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11259,7 +11638,7 @@ intgo _wrap_dist_device_replica_cdist_f65459592202a9ce(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11291,7 +11670,7 @@ _gostring_ _wrap_dist_device_axis_cdist_f65459592202a9ce(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11321,7 +11700,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_f65459592202a9ce(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_f65459592202a9ce(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11333,7 +11712,7 @@ void _wrap_dist_halo_ndim_set_cdist_f65459592202a9ce(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11346,7 +11725,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_f65459592202a9ce() {
+dist_halo *_wrap_new_dist_halo_cdist_7e4dc5f86a771248() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11357,7 +11736,7 @@ dist_halo *_wrap_new_dist_halo_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11367,7 +11746,7 @@ void _wrap_delete_dist_halo_cdist_f65459592202a9ce(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11381,7 +11760,7 @@ void _wrap_dist_halo_set_parts_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11395,7 +11774,7 @@ void _wrap_dist_halo_set_low_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11409,7 +11788,7 @@ void _wrap_dist_halo_set_high_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11423,7 +11802,7 @@ void _wrap_dist_halo_set_edges_cdist_f65459592202a9ce(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_f65459592202a9ce(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -11458,7 +11837,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_f65459592202a9ce(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_f65459592202a9ce(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -11495,7 +11874,7 @@ _gostring_ _wrap_dist_reshard_cdist_f65459592202a9ce(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_f65459592202a9ce(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -11524,7 +11903,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_f65459592202a9ce(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11544,7 +11923,7 @@ intgo _wrap_fail_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11564,7 +11943,7 @@ intgo _wrap_fail_as_told_cdist_f65459592202a9ce(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_f65459592202a9ce(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11577,7 +11956,7 @@ _gostring_ _wrap_Text_text_cdist_f65459592202a9ce(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11600,7 +11979,7 @@ _gostring_ _wrap_Text_explain_cdist_f65459592202a9ce(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -11623,7 +12002,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_f65459592202a9ce(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -11646,7 +12025,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_f65459592202a9ce(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -11669,7 +12048,7 @@ _gostring_ _wrap_Text_describe_value_cdist_f65459592202a9ce(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -11692,7 +12071,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_f65459592202a9ce(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11715,7 +12094,7 @@ _gostring_ _wrap_Text_write_trace_cdist_f65459592202a9ce(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_f65459592202a9ce(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -11745,7 +12124,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_f65459592202a9ce(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_f65459592202a9ce() {
+Text *_wrap_new_Text_cdist_7e4dc5f86a771248() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -11756,7 +12135,7 @@ Text *_wrap_new_Text_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_Text_cdist_f65459592202a9ce(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -11766,7 +12145,7 @@ void _wrap_delete_Text_cdist_f65459592202a9ce(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11789,7 +12168,7 @@ _gostring_ _wrap_Stragglers_read_cdist_f65459592202a9ce(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11802,7 +12181,7 @@ long long _wrap_Stragglers_size_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11817,7 +12196,7 @@ intgo _wrap_Stragglers_collective_cdist_f65459592202a9ce(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11832,7 +12211,7 @@ intgo _wrap_Stragglers_group_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -11847,7 +12226,7 @@ intgo _wrap_Stragglers_replica_cdist_f65459592202a9ce(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_meetings_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_meetings_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11862,7 +12241,7 @@ long long _wrap_Stragglers_meetings_cdist_f65459592202a9ce(Stragglers *_swig_go_
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11877,7 +12256,7 @@ long long _wrap_Stragglers_times_last_cdist_f65459592202a9ce(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11892,7 +12271,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_f65459592202a9ce(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11907,7 +12286,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_f65459592202a9ce(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_f65459592202a9ce(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -11922,7 +12301,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_f65459592202a9ce(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_f65459592202a9ce() {
+Stragglers *_wrap_new_Stragglers_cdist_7e4dc5f86a771248() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -11933,7 +12312,7 @@ Stragglers *_wrap_new_Stragglers_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -11943,7 +12322,7 @@ void _wrap_delete_Stragglers_cdist_f65459592202a9ce(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11956,7 +12335,7 @@ long long _wrap_Numbers_size_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -11971,7 +12350,7 @@ long long _wrap_Numbers_at_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -11983,7 +12362,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_f65459592202a9ce(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -11995,7 +12374,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_f65459592202a9ce(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12007,7 +12386,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_f65459592202a9ce(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12019,7 +12398,7 @@ void _wrap_Numbers_topology_serialized_cdist_f65459592202a9ce(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12031,7 +12410,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_f65459592202a9ce(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12058,7 +12437,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f65459592202a9ce(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12085,7 +12464,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f65459592202a9c
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12097,7 +12476,7 @@ void _wrap_Numbers_partition_shape_cdist_f65459592202a9ce(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12109,7 +12488,7 @@ void _wrap_Numbers_partition_dimensions_cdist_f65459592202a9ce(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_f65459592202a9ce(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12134,7 +12513,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_f65459592202a9ce(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12174,7 +12553,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_f65459592202a9ce(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_f65459592202a9ce(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12197,7 +12576,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_f65459592202a9ce(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_f65459592202a9ce() {
+Numbers *_wrap_new_Numbers_cdist_7e4dc5f86a771248() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12208,7 +12587,7 @@ Numbers *_wrap_new_Numbers_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_Numbers_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12218,7 +12597,7 @@ void _wrap_delete_Numbers_cdist_f65459592202a9ce(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_f65459592202a9ce(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12243,7 +12622,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_f65459592202a9ce(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12274,7 +12653,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_f65459592202a9ce(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_f65459592202a9ce(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12301,7 +12680,7 @@ void _wrap_tensor_at_cdist_f65459592202a9ce(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_f65459592202a9ce(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_7e4dc5f86a771248(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12322,7 +12701,7 @@ void _wrap_Destinations_add_cdist_f65459592202a9ce(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_f65459592202a9ce(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_7e4dc5f86a771248(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12335,7 +12714,7 @@ dist_destination *_wrap_Destinations_get_cdist_f65459592202a9ce(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_f65459592202a9ce() {
+Destinations *_wrap_new_Destinations_cdist_7e4dc5f86a771248() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12346,7 +12725,7 @@ Destinations *_wrap_new_Destinations_cdist_f65459592202a9ce() {
 }
 
 
-void _wrap_delete_Destinations_cdist_f65459592202a9ce(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_7e4dc5f86a771248(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12356,7 +12735,7 @@ void _wrap_delete_Destinations_cdist_f65459592202a9ce(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12394,7 +12773,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_f65459592202a9ce(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12432,7 +12811,35 @@ _gostring_ _wrap_quick_broadcast_cdist_f65459592202a9ce(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_f65459592202a9ce(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_replica_fn arg2 = (dist_replica_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_cancel *arg4 = (dist_cancel *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_replica : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_cancel *)dist_swig::pointer(_swig_go_2); 
+  
+  result = (dist_status)run_until(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_quick_barrier_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
