@@ -3,6 +3,7 @@
 package dist_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -11,6 +12,9 @@ import (
 
 func benchStrategy(b *testing.B, options dist.Options) *dist.Strategy {
 	b.Helper()
+	if options.HopGoroutine == dist.DefaultChoice {
+		options.HopGoroutine = dist.No
+	}
 	s, err := dist.New(options)
 	if err != nil {
 		b.Fatal(err)
@@ -21,9 +25,9 @@ func benchStrategy(b *testing.B, options dist.Options) *dist.Strategy {
 
 // BenchmarkRun is a run of an empty replica function.
 func BenchmarkRun(b *testing.B) {
-	for _, options := range []dist.Options{{Replicas: 2}, {Replicas: 2, HopGoroutine: true},
+	for _, options := range []dist.Options{{Replicas: 2}, {Replicas: 2, HopGoroutine: dist.Yes},
 		{Replicas: 2, Threads: dist.Goroutines}} {
-		b.Run(fmt.Sprintf("threads=%d,hop=%v", options.Threads, options.HopGoroutine), func(b *testing.B) {
+		b.Run(fmt.Sprintf("threads=%d,hop=%v", options.Threads, options.HopGoroutine == dist.Yes), func(b *testing.B) {
 			s := benchStrategy(b, options)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -32,6 +36,19 @@ func BenchmarkRun(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkRunWithContext is BenchmarkRun's with a context that may end.
+func BenchmarkRunWithContext(b *testing.B) {
+	s := benchStrategy(b, dist.Options{Replicas: 2})
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Run(ctx, func(*dist.Replica) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package dist
 
 import (
-	"errors"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -59,18 +58,26 @@ func protect(replica int, fn func() error) (err error) {
 	return fn()
 }
 
-// onNative is protect for a function that libdist called on a thread of its own, from which runtime.Goexit
-// leads nowhere.
+// onNative is protect for a function that has C's frames below it, from which runtime.Goexit leads nowhere. On a thread of
+// libdist's it would end the process without a word. On the caller's goroutine it would first call the deferred
+// functions of that one, while libdist still stands below them: they must not run.
 func onNative(replica int, fn func() error) error {
 	returned := false
 	defer func() {
 		if !returned {
-			panic("dist: a function that libdist called ended by runtime.Goexit (t.FailNow does); see Strategy.Run")
+			endOfGoexit()
 		}
 	}()
 	err := protect(replica, fn)
 	returned = true
 	return err
+}
+
+// endOfGoexit ends the process with words, on a goroutine that has no frames of C's, and keeps this one where it is.
+func endOfGoexit() {
+	go panic("dist: a function that libdist called ended by runtime.Goexit (t.FailNow does), below which C waits for it: " +
+		"replica functions survive that with Options.HopGoroutine")
+	select {}
 }
 
 // onGoroutine is protect on a goroutine of its own, which runtime.Goexit ends alone, and whose thread takes the place of
@@ -120,6 +127,11 @@ func (f *failures) callback(fn func() error) int {
 	return f.fail(err)
 }
 
+// lend is callback for a function that gets tensors of libdist's, which end with it.
+func (f *failures) lend(fn func(owner *object) error) int {
+	return f.callback(func() error { return borrow(fn) })
+}
+
 // makes is callback for a function that makes a value, which libdist takes over: a handle, or the negative of a status.
 func (f *failures) makes(fn func() (*Value, error)) int64 {
 	var native int64
@@ -138,11 +150,7 @@ func (f *failures) makes(fn func() (*Value, error)) int64 {
 // fail keeps err and tells libdist of it.
 func (f *failures) fail(err error) int {
 	status := tell(err)
-	text := err.Error()
-	var libdist *Error
-	if errors.As(err, &libdist) && error(libdist) == err {
-		text = libdist.Message
-	}
+	text, _ := wordsOf(err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.list) == mostFailures { // of calls long over
@@ -168,10 +176,10 @@ func (f *failures) own(native error) error {
 	defer f.mu.Unlock()
 	for i := len(f.list) - 1; i >= 0; i-- {
 		text := f.list[i].text
-		if len(text) > maxTextBytes {
-			text = text[:len(report.Message)]
+		if len(text) > maxTextBytes && len(report.told) <= len(text) {
+			text = text[:len(report.told)]
 		}
-		if f.list[i].code == report.Code && text == report.Message {
+		if f.list[i].code == report.Code && text == report.told {
 			return f.list[i].err
 		}
 	}

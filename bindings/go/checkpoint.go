@@ -112,10 +112,11 @@ func (c *Checkpoint) with(call func(native int64) error) error {
 }
 
 // Close closes the file.
-func (c *Checkpoint) Close() {
+func (c *Checkpoint) Close() error {
 	if c != nil {
 		c.close()
 	}
+	return nil
 }
 
 // Len is how many tensors the file has; 0 for nil and for a closed one.

@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"time"
 
 	"libdist.example/dist/internal/cdist"
@@ -25,18 +26,20 @@ type choices struct {
 	weights        []float64
 	contributions  int
 	reduce         ReduceOperator
+	elementBytes   int
 	splits         []int
 	axis           int
 	work           **Work
 	planned        bool
 	bytesPerPack   int64
 	implementation Communication
+	ctx            context.Context
 }
 
 // Tag names a collective in reports; it must be equal on all members.
 func Tag(tag string) Option { return Option{tag: tag} }
 
-// Timeout bounds one collective's wait for a peer; < 0: no limit.
+// Timeout bounds one collective's wait for a peer; NoTimeout: no limit.
 func Timeout(timeout time.Duration) Option { return Option{timeout: timeout} }
 
 // WithNumerics says what the bits of a sum depend on.
@@ -64,6 +67,12 @@ func ReduceWith(operator ReduceOperator) Option {
 	return Option{set: func(c *choices) { c.reduce = operator }}
 }
 
+// ReduceElement is how many bytes an element of the operator of ReduceUser has, where it is more than one of the tensor's: a
+// multiple of theirs, at most 4096. The operator gets whole ones; the same on all members.
+func ReduceElement(bytes int) Option {
+	return Option{set: func(c *choices) { c.elementBytes = bytes }}
+}
+
 // Splits of AllToAll: R sizes along the axis, which the input is cut into; without, equal ones.
 func Splits(sizes ...int) Option { return Option{set: func(c *choices) { c.splits = sizes }} }
 
@@ -80,6 +89,10 @@ func Plan(work **Work) Option {
 
 // BytesPerPack is about how much a pack of a planned list has.
 func BytesPerPack(n int64) Option { return Option{set: func(c *choices) { c.bytesPerPack = n }} }
+
+// Within ends the collective when a context is over, for all members: ErrDeadlineExceeded where that was a deadline, else
+// ErrCancelled. With it ends what else its group has under way in this run.
+func Within(ctx context.Context) Option { return Option{set: func(c *choices) { c.ctx = ctx }} }
 
 // Implementation asks for one: taken, and of no consequence for the bits.
 func Implementation(implementation Communication) Option {
@@ -128,6 +141,7 @@ type collective struct {
 	native  cdist.Dist_collective_options // nil: none
 	tokens  []int64
 	user    operators
+	cancel  *canceller
 }
 
 // begin readies a collective of r; end() it.
@@ -161,6 +175,8 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 		c.tokens = append(c.tokens, register(&c.user))
 		native.Set_reduce(c.tokens[0])
 	}
+	c.user.elementBytes = int64(c.choices.elementBytes)
+	native.SetReduce_element_bytes(int64(c.choices.elementBytes))
 	if c.choices.splits != nil {
 		splits := make([]int64, len(c.choices.splits))
 		for i, size := range c.choices.splits {
@@ -175,12 +191,18 @@ func (c *collective) begin(r *Replica, options []Option) (replica int64) {
 	if c.choices.work != nil {
 		native.Begin_work()
 	}
+	cancel, err := cancelWith(c.choices.ctx)
+	if err != nil {
+		c.fail(err)
+	}
+	c.cancel = cancel
+	native.SetCancel(cancel.handle())
 	return replica
 }
 
 // finish gives the call's error, and its work to who wanted it.
 func (c *collective) finish(err error) error {
-	err = c.user.own(err)
+	err = byContext(c.choices.ctx, c.replica.told(c.user.own(err)))
 	if err == nil && c.choices.work != nil && c.replica != nil {
 		if native := c.native.Work(); native != 0 {
 			*c.choices.work = newWork(native, c)
@@ -196,5 +218,6 @@ func (c *collective) end() {
 	for _, token := range c.tokens {
 		forget(token)
 	}
+	c.cancel.end()
 	c.uses.end()
 }

@@ -159,7 +159,7 @@ func (r *Replica) Barrier(options ...Option) error {
 		if err := r.check(); err != nil {
 			return err
 		}
-		return fromNative(cdist.Quick_barrier(r.handle(), tag, timeout))
+		return r.told(cdist.Quick_barrier(r.handle(), tag, timeout))
 	}
 	var c collective
 	defer c.end()

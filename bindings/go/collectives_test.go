@@ -253,3 +253,48 @@ func TestParallelFor(t *testing.T) {
 		t.Error("a panic in a loop:", err)
 	}
 }
+
+// An operator on pairs of numbers, the larger of which wins with its companion: it is never given half a pair.
+func TestOperatorOnPairs(t *testing.T) {
+	s := newStrategy(t, dist.Options{Replicas: 3, StackSize: 1 << 20, AsyncBytes: 1 << 20})
+	larger := func(acc, in dist.RawTensor) {
+		ours, theirs := must[dist.Tensor[float64]](t)(dist.As[float64](acc)), must[dist.Tensor[float64]](t)(dist.As[float64](in))
+		if len(ours.Data)%2 != 0 || len(ours.Data) != len(theirs.Data) {
+			panic("half a pair")
+		}
+		for i := 0; i < len(ours.Data); i += 2 {
+			if theirs.Data[i] > ours.Data[i] {
+				copy(ours.Data[i:i+2], theirs.Data[i:i+2])
+			}
+		}
+	}
+	const pairs = 50_001
+	if err := s.Run(background, func(r *dist.Replica) error {
+		data := make([]float64, 2*pairs)
+		for i := 0; i < len(data); i += 2 {
+			data[i], data[i+1] = float64((i/2+r.ID())%3), float64(r.ID())
+		}
+		if err := dist.AllReduce(r, dist.ReduceUser, data, dist.ReduceWith(larger), dist.ReduceElement(16)); err != nil {
+			return err
+		}
+		for i := 0; i < len(data); i += 2 {
+			if data[i] != 2 || (i/2+int(data[i+1]))%3 != 2 {
+				return fmt.Errorf("pair %d is %v", i/2, data[i:i+2])
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	err := s.Run(background, func(r *dist.Replica) error {
+		return dist.AllReduce(r, dist.ReduceUser, make([]float64, 2), dist.ReduceWith(larger), dist.ReduceElement(5))
+	})
+	if !errors.Is(err, dist.ErrInvalidArgument) {
+		t.Error(err)
+	}
+	for _, options := range []dist.Options{{Replicas: 1, StackSize: 1}, {Replicas: 1, AsyncBytes: -1}} {
+		if _, err := dist.New(options); !errors.Is(err, dist.ErrInvalidArgument) {
+			t.Error(err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package dist
 
 import (
 	"math"
+	"time"
 
 	"libdist.example/dist/internal/cdist"
 )
@@ -178,6 +179,27 @@ const (
 	EdgeReflect Edge = 3 // mirrored at the last element: -1 is 1
 	EdgeNone    Edge = 4 // nothing: there the result ends
 )
+
+// Choice is a program's yes or no, or neither.
+type Choice int
+
+// The choices.
+const (
+	DefaultChoice Choice = 0 // libdist's own
+	Yes           Choice = 1
+	No            Choice = 2
+)
+
+// native is how C says it: 1, 0 or -1; another number is libdist's to refuse.
+func (c Choice) native() int {
+	if c == No {
+		return -1
+	}
+	return int32Of(int(c))
+}
+
+// NoTimeout is a wait without a limit, where 0 means the default.
+const NoTimeout time.Duration = -1
 
 // Limits of libdist.
 const (

@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"libdist.example/dist/internal/cdist"
@@ -32,6 +33,7 @@ type hostCall struct {
 	operators
 	failures
 	token int64
+	turn  sync.Mutex   // of calls with an operator
 	users atomic.Int32 // the CrossDevice, and each strategy that was made with it
 }
 
@@ -46,32 +48,42 @@ func (c *hostCall) drop() {
 	}
 }
 
-func (c *hostCall) own(err error) error {
-	if err == nil {
-		return c.operators.own(nil)
+// do is one call in which the functions may be called. An operator has nobody to tell of its panic, so that calls with
+// one take turns: each then has its own.
+func (c *hostCall) do(call func() error) error {
+	if c.operator != nil {
+		c.turn.Lock()
+		defer c.turn.Unlock()
+		c.begin()
 	}
-	return c.operators.own(c.failures.own(err))
+	err := call()
+	if err != nil {
+		err = c.failures.own(err)
+	}
+	return c.operators.own(err)
 }
 
 // Reduce_components is called by libdist for a Reduce of the program's.
 func (callbacks) Reduce_components(token int64, op int, components, n, out int64) int {
 	c := registered[*hostCall](token)
-	return c.callback(func() error {
-		return c.functions.Reduce(ReduceOp(op), tensorsAt(components, n), tensorAt(out, 0))
+	return c.lend(func(owner *object) error {
+		return c.functions.Reduce(ReduceOp(op), tensorsAt(components, n, owner), tensorAt(out, 0, owner))
 	})
 }
 
 // Broadcast_copies is called by libdist for a Broadcast of the program's.
 func (callbacks) Broadcast_copies(token, value, copies, n int64) int {
 	c := registered[*hostCall](token)
-	return c.callback(func() error { return c.functions.Broadcast(tensorAt(value, 0), tensorsAt(copies, n)) })
+	return c.lend(func(owner *object) error {
+		return c.functions.Broadcast(tensorAt(value, 0, owner), tensorsAt(copies, n, owner))
+	})
 }
 
 // Gather_components is called by libdist for a Gather of the program's.
 func (callbacks) Gather_components(token, components, n int64, axis int, out int64) int {
 	c := registered[*hostCall](token)
-	return c.callback(func() error {
-		return c.functions.Gather(tensorsAt(components, n), axis, tensorAt(out, 0))
+	return c.lend(func(owner *object) error {
+		return c.functions.Gather(tensorsAt(components, n, owner), axis, tensorAt(out, 0, owner))
 	})
 }
 
@@ -99,21 +111,25 @@ type CrossDeviceOptions struct {
 	ReduceToDevice string         // of CrossDeviceReductionToOneDevice: a device's name; "": any
 	Accumulate     ReduceOperator // of CrossDeviceReductionToOneDevice: instead of +; Mean divides by n afterwards
 	Functions      *CrossDeviceFunctions
+	// AccumulateElementBytes is how many bytes an element of Accumulate has; 0: the tensors'. See ReduceElement.
+	AccumulateElementBytes int
 }
 
 // NewCrossDevice makes cross-device operations.
 func NewCrossDevice(options CrossDeviceOptions) (*CrossDevice, error) {
 	native := cdist.NewDist_cross_device_options()
 	defer cdist.DeleteDist_cross_device_options(native)
+	native.Count_memory()
 	native.SetKind(int32Of(int(options.Kind)))
 	native.SetNum_packs(int32Of(options.NumPacks))
 	if options.ReduceToDevice != "" {
 		native.SetReduce_to_device(options.ReduceToDevice)
 	}
+	native.SetAccumulate_element_bytes(int64(options.AccumulateElementBytes))
 	call := &hostCall{}
 	call.token = register(call.take())
 	if options.Accumulate != nil {
-		call.operator = options.Accumulate
+		call.operator, call.elementBytes = options.Accumulate, int64(options.AccumulateElementBytes)
 		native.Set_accumulate(call.token)
 	}
 	if f := options.Functions; f != nil {
@@ -145,10 +161,11 @@ func (u *uses) crossDevice(c *CrossDevice) int64 {
 }
 
 // Close ends them; strategies made with them go on, and end them when they have ended.
-func (c *CrossDevice) Close() {
+func (c *CrossDevice) Close() error {
 	if c != nil {
 		c.close()
 	}
+	return nil
 }
 
 // with calls something of the handle; the error is the program's own where it is of its functions.
@@ -157,11 +174,10 @@ func (c *CrossDevice) with(u *uses, call func(native int64) error) error {
 	if u.err != nil {
 		return u.err
 	}
-	err := call(native)
 	if c == nil {
-		return fromNative(err)
+		return fromNative(call(native))
 	}
-	return c.call.own(err)
+	return c.call.do(func() error { return call(native) })
 }
 
 // Kind is what they were made with; 0 for nil.

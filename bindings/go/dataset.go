@@ -145,7 +145,7 @@ func (callbacks) Dataset(token int64, numPipelines, pipeline, numReplicas int) i
 func (s *Strategy) NewDatasetFromFunction(fn DatasetFunc, options *DatasetOptions) (*Dataset, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy := u.busy(s)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -178,10 +178,11 @@ func (d *Dataset) with(call func(native int64) error) error {
 }
 
 // Close ends a dataset; its iterators go on.
-func (d *Dataset) Close() {
+func (d *Dataset) Close() error {
 	if d != nil {
 		d.close()
 	}
+	return nil
 }
 
 // ElementSpec is what batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica.

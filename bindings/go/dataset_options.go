@@ -4,6 +4,9 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
+// NoPrefetch is the number of batches that are made ahead where none are.
+const NoPrefetch = -1
+
 // DatasetOptions say how batches are made of a source's elements; zero fields mean the default.
 type DatasetOptions struct {
 	// GlobalBatchSize is how many elements a batch has for all replicas together; 0: the source's elements are global
@@ -12,7 +15,7 @@ type DatasetOptions struct {
 	DropRemainder   bool // leave out a last batch that is not full
 	Shuffle         bool // another order in every pass, drawn from Seed and the pass's number
 	Seed            uint64
-	Prefetch        int // batches made ahead; 0: one; < 0: none
+	Prefetch        int // batches made ahead; 0: one; NoPrefetch: none
 
 	ShardPolicy ShardPolicy // what of the source goes to which worker
 	NumWorkers  int         // that read this dataset together; 0: 1
@@ -24,12 +27,12 @@ type DatasetOptions struct {
 	// does so, all else fails.
 	ShardHint  bool
 	Interleave int // files that are read in turn, an element each; 0 or 1: one file after another
-	// StaticShapes: 1: every batch has the same shape; -1: the last ones may be smaller; 0: as it follows from
-	// DropRemainder.
-	StaticShapes         int
+	// StaticShapes: Yes: every batch has the same shape; No: the last ones may be smaller; DefaultChoice: as it follows
+	// from DropRemainder.
+	StaticShapes         Choice
 	ReplicationMode      InputMode // PerReplica only of a function, on mirrored strategies
-	FetchToDevice        int       // 1, 0: yes, -1: no
-	PlaceDatasetOnDevice int       // 1: yes. No effect: the device is the host
+	FetchToDevice        Choice    // DefaultChoice: yes
+	PlaceDatasetOnDevice bool      // no effect: the device is the host
 	// BatchSizes are the examples of the 1st, 2nd, ... piece, again from the first after the last; nil: batches are cut
 	// evenly.
 	BatchSizes []int64
@@ -51,10 +54,10 @@ func (o *DatasetOptions) native(create func(cdist.Dist_dataset_options) error) e
 		native.SetWorker_batches(intOf(o.WorkerBatches))
 		native.SetShard_hint(intOf(o.ShardHint))
 		native.SetInterleave(int32Of(o.Interleave))
-		native.SetStatic_shapes(int32Of(o.StaticShapes))
+		native.SetStatic_shapes(o.StaticShapes.native())
 		native.SetReplication_mode(int32Of(int(o.ReplicationMode)))
-		native.SetFetch_to_device(int32Of(o.FetchToDevice))
-		native.SetPlace_dataset_on_device(int32Of(o.PlaceDatasetOnDevice))
+		native.SetFetch_to_device(o.FetchToDevice.native())
+		native.SetPlace_dataset_on_device(intOf(o.PlaceDatasetOnDevice))
 		if o.BatchSizes != nil {
 			// NULL is "evenly"; an empty list is not.
 			native.Set_batch_sizes(append([]int64{}, o.BatchSizes...), int64(len(o.BatchSizes)))

@@ -81,10 +81,11 @@ func SingleCoreAssignment(t *Topology) (*DeviceAssignment, error) {
 }
 
 // Close gives the assignment up; strategies made with it go on. Closing twice, and nil, are fine.
-func (a *DeviceAssignment) Close() {
+func (a *DeviceAssignment) Close() error {
 	if a != nil {
 		a.close()
 	}
+	return nil
 }
 
 func (u *uses) assignment(a *DeviceAssignment) int64 {

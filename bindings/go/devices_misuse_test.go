@@ -108,7 +108,7 @@ func TestDevicesMisused(t *testing.T) {
 	err := s.Run(background, func(r *dist.Replica) error {
 		kept = r
 		_, err := r.RunOnDevices(nil, nil, nil)
-		fails(t, err, dist.ErrInvalidArgument, "NULL")
+		fails(t, err, dist.ErrInvalidArgument, "nil")
 		scalar := consecutive(s)
 		_, err = r.RunOnDevices(nothing, scalar, nil)
 		fails(t, err, dist.ErrInvalidArgument, "args")
@@ -142,9 +142,9 @@ func TestDevicesMisused(t *testing.T) {
 	}
 	var none *dist.Replica
 	_, err = none.RunOnDevices(nothing, nil, nil)
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, _, err = none.DeviceAxis("x")
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	is(t, "nil", none.DeviceReplica(), -1)
 
 	mirrored := newStrategy(t, dist.Options{Replicas: 2})

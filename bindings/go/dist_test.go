@@ -17,6 +17,9 @@ var background = context.Background()
 
 func newStrategy(t *testing.T, options dist.Options) *dist.Strategy {
 	t.Helper()
+	if options.HopGoroutine == dist.DefaultChoice {
+		options.HopGoroutine = dist.No // as in a program that is no test
+	}
 	strategy, err := dist.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +39,9 @@ func onAllThreads(t *testing.T, replicas int, test func(*testing.T, *dist.Strate
 			test(t, newStrategy(t, dist.Options{Replicas: replicas, Threads: threads}))
 		})
 	}
+	t.Run("hop", func(t *testing.T) {
+		test(t, newStrategy(t, dist.Options{Replicas: replicas, HopGoroutine: dist.Yes}))
+	})
 }
 
 func TestRunCallsEveryReplicaOnce(t *testing.T) {

@@ -22,12 +22,18 @@
 // then end with ErrAborted and name the culprit: nobody hangs. Nothing in this package panics by itself, but for
 // runtime.Goexit where [Strategy.Run] says so.
 //
-// Memory. Slices are used where they lie, without a copy, until the call returns (of asynchronous work: until the
-// work has ended). [View] gives the library's memory without a copy, [Read] a copy.
+// Contexts. The end of a context ends what was begun with it, and nothing else. The error has the code
+// [ErrDeadlineExceeded] where that was a deadline, else [ErrCancelled], and wraps the context's error and its cause.
 //
-// Ends. Strategies, values, variables, datasets and the rest have a Close. Closing twice is fine, closing what a call
-// still uses waits for that call, and using what is closed is an error. What is forgotten is closed when the garbage
-// collector finds it; but that knows nothing of the size of native memory, so close what is large or many.
+// Memory. Slices are used where they lie, without a copy, until the call returns (of asynchronous work: until the
+// work has ended). [Read] gives a copy of a value's tensor, [View] calls a function with it where libdist has it, and
+// [Component] gives a variable's own memory, which is there until the variable is closed. Calls refuse a tensor whose
+// memory is no longer there. A slice they cannot see: what is kept of a View after its function, or of a Component
+// after Close, leads to memory that is somebody else's, or nobody's.
+//
+// Ends. Strategies, values, variables, datasets and the rest have a Close, and are an io.Closer: [Closer] has many. Closing
+// twice is fine, closing what a call still uses waits for that call, and using what is closed is an error. What is
+// forgotten is closed by the garbage collector, which is called when libdist's memory has grown: [SetMemorySlack].
 //
 // Handing over. Values that a function of the program receives (arguments of a replica, a batch in a loop's body) are
 // closed when it is over, with the items that were taken out of them; values that it returns are taken over and closed

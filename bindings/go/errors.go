@@ -57,12 +57,21 @@ type Error struct {
 	// LogicalDevice is the culprit's in its replica; -1: the replica as a whole.
 	LogicalDevice int
 
-	told  bool // by libdist's core, not by this package
+	told  string // the message as libdist's core worded it; "": this package did
 	cause error
 }
 
-// Error is the message behind the code's name.
-func (e *Error) Error() string { return "dist: " + e.Code.String() + ": " + e.Message }
+// Error is the message behind the code's name, then the cause, then the hint.
+func (e *Error) Error() string {
+	text := "dist: " + e.Code.String() + ": " + e.Message
+	if e.cause != nil && !strings.Contains(e.Message, e.cause.Error()) {
+		text += ": " + e.cause.Error()
+	}
+	if e.Hint != "" {
+		text += " (" + e.Hint + ")"
+	}
+	return text
+}
 
 // Is makes errors.Is(err, ErrAborted) true for every error with that code.
 func (e *Error) Is(target error) bool {
@@ -70,7 +79,7 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Unwrap gives the context's error where a context ended the run.
+// Unwrap gives the context's error and its cause where a context ended the run.
 func (e *Error) Unwrap() error { return e.cause }
 
 // PanicError is what becomes of a panic in a function of the program's that libdist called.
@@ -131,12 +140,12 @@ func fromNative(err error) error {
 		Collective: Collective(number(3)),
 		Group:      int(number(4)),
 		Sequence:   number(5),
-		Message:    field[6],
+		Message:    inGo(field[6]),
 		Tag:        field[7],
-		Expected:   field[8],
-		Received:   field[9],
-		Hint:       field[10],
-		told:       true,
+		Expected:   inGo(field[8]),
+		Received:   inGo(field[9]),
+		Hint:       inGo(field[10]),
+		told:       field[6],
 
 		LogicalDevice: int(number(11)),
 	}
@@ -163,25 +172,24 @@ func codeOf(err error) Code {
 	return code
 }
 
+// wordsOf is what libdist is told, and tells peers, of an error: the core's own words where they were those.
+func wordsOf(err error) (text string, told bool) {
+	libdist, ok := err.(*Error)
+	switch {
+	case !ok:
+		return err.Error(), false
+	case libdist.told != "":
+		return libdist.told, true
+	}
+	return libdist.Message, false
+}
+
 // tell gives libdist the words of an error, on the thread whose function it ended, and returns its status.
 func tell(err error) int {
 	code := int32Of(int(codeOf(err)))
-	if libdist, ok := err.(*Error); ok {
-		if libdist.told {
-			return cdist.Fail_as_told(code, libdist.Message)
-		}
-		return cdist.Fail(code, libdist.Message)
+	text, told := wordsOf(err)
+	if told {
+		return cdist.Fail_as_told(code, text)
 	}
-	return cdist.Fail(code, err.Error())
-}
-
-// cancelled is err with the context's error as its cause.
-func cancelled(err, cause error) error {
-	var libdist *Error
-	if !errors.As(err, &libdist) {
-		return err
-	}
-	with := *libdist
-	with.cause = cause
-	return &with
+	return cdist.Fail(code, text)
 }

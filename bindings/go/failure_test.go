@@ -224,27 +224,90 @@ func TestGoexitOnGoroutinesIsAnError(t *testing.T) {
 	usable(t, s)
 }
 
-// On libdist's threads it ends the process, with words; seen from a second process.
-func TestGoexitOnNativeThreadsSaysWhy(t *testing.T) {
-	if threads := os.Getenv("DIST_TEST_GOEXIT"); threads != "" {
-		s, err := dist.New(dist.Options{Replicas: 1, Threads: dist.Threads(threads[0] - '0')})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = s.Run(background, func(*dist.Replica) error {
-			runtime.Goexit()
-			return nil
-		})
-		return
+// A test that fails inside a replica function, as tests do; played in a process of its own.
+func TestFatalInAReplica(t *testing.T) {
+	options := dist.Options{Replicas: 2}
+	switch os.Getenv("DIST_TEST_FATAL") {
+	case "":
+		t.Skip("TestFatalsAreErrors plays it")
+	case "goroutines":
+		options.Threads = dist.Goroutines
+	case "library":
+		options.Threads = dist.LibraryThreads
+	case "no hop":
+		options.HopGoroutine = dist.No
 	}
-	for _, threads := range []string{"0", "1"} {
-		child := exec.Command(os.Args[0], "-test.run=^TestGoexitOnNativeThreadsSaysWhy$")
-		child.Env = append(os.Environ(), "DIST_TEST_GOEXIT="+threads)
-		out, err := child.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "ended by runtime.Goexit") {
-			t.Errorf("threads %s: %v\n%s", threads, err, out)
+	s, err := dist.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Run(background, func(r *dist.Replica) error {
+		if r.ID() == 0 {
+			t.Fatal("as one does in a test")
+		}
+		return r.Barrier()
+	})
+	t.Log("the run:", err)
+	usable(t, s)
+}
+
+func TestAfterAFatal(t *testing.T) { t.Log("the next test has run") }
+
+func TestFatalsAreErrors(t *testing.T) {
+	for _, how := range []string{"default", "library", "goroutines"} {
+		out, _ := playFatal(how)
+		for _, words := range []string{"as one does in a test", "the run: dist: UNKNOWN", "Goexit", "the next test has run"} {
+			if !strings.Contains(out, words) {
+				t.Errorf("%s: %q is missing:\n%s", how, words, out)
+			}
 		}
 	}
+}
+
+// Without a hop C waits for the function: the process ends with words, and before any function that was deferred below.
+func TestGoexitWithoutAHopSaysWhy(t *testing.T) {
+	for range 10 {
+		out, code := playFatal("no hop")
+		if code != 2 || !strings.Contains(out, "panic: dist: a function that libdist called ended by runtime.Goexit") ||
+			strings.Contains(out, "SIG") {
+			t.Fatalf("exit status %d:\n%s", code, out)
+		}
+	}
+}
+
+func playFatal(how string) (out string, code int) {
+	child := exec.Command(os.Args[0], "-test.run=^TestFatalInAReplica$|^TestAfterAFatal$", "-test.v")
+	child.Env = append(os.Environ(), "DIST_TEST_FATAL="+how)
+	all, _ := child.CombinedOutput()
+	return string(all), child.ProcessState.ExitCode()
+}
+
+// Of two goroutines with one replica, the one whose function it is has it.
+func TestReplicaOnAnotherGoroutine(t *testing.T) {
+	onAllThreads(t, 2, func(t *testing.T, s *dist.Strategy) {
+		others := make([]error, s.NumReplicas())
+		if err := s.Run(background, func(r *dist.Replica) error {
+			data := []float32{1}
+			refused := make(chan error)
+			go func() { refused <- dist.AllReduce(r, dist.Sum, []float32{2}) }()
+			err := dist.AllReduce(r, dist.Sum, data)
+			others[r.ID()] = <-refused
+			if err == nil && (data[0] != 2 || r.NumReplicas() != 2) {
+				err = fmt.Errorf("the sum is %v", data)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		for id, err := range others {
+			if !errors.Is(err, dist.ErrFailedPrecondition) || !strings.Contains(err.Error(), fmt.Sprintf("replica %d's handle", id)) ||
+				!strings.Contains(err.Error(), "goroutine") || strings.Contains(err.Error(), "thread") {
+				t.Error(id, err)
+			}
+		}
+		usable(t, s)
+	})
 }
 
 // threads counts this process's threads, libdist's too.

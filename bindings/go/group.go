@@ -28,7 +28,11 @@ func (s *Strategy) NewGroup(replicaIDs ...int) (*Group, error) {
 		return nil, fromNative(err)
 	}
 	group := &Group{strategy: s}
-	group.open(out, func(native int64) { _ = cdist.Dist_group_destroy(native) }, s)
+	group.open(out, func(native int64) {
+		if s.groups.Load() { // a Shutdown ends them
+			_ = cdist.Dist_group_destroy(native)
+		}
+	}, s)
 	return group, nil
 }
 
@@ -37,6 +41,10 @@ func (u *uses) group(g *Group) int64 {
 		return 0
 	}
 	if g.destroy == nil && u.strategy(g.strategy) == 0 {
+		return 0
+	}
+	if g.destroy != nil && !g.strategy.groups.Load() {
+		u.fail(newError(ErrFailedPrecondition, "the group's strategy is closed: make a new one"))
 		return 0
 	}
 	return u.take(&g.object, "group")
@@ -58,8 +66,10 @@ func (g *Group) Close() error {
 	if g.destroy == nil {
 		return newError(ErrFailedPrecondition, "the group of an axis is its strategy's and ends with it")
 	}
-	if err := cdist.Dist_group_destroy(g.native); err != nil {
-		return fromNative(err)
+	if g.strategy.groups.Load() { // a Shutdown ends them
+		if err := cdist.Dist_group_destroy(g.native); err != nil {
+			return fromNative(err)
+		}
 	}
 	g.closed = true
 	g.cleanup.Stop()

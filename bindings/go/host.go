@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -17,6 +18,7 @@ func (r *run) onGoroutines() error {
 			"a run is under way: a strategy with Goroutines does one at a time, and none inside a replica")
 	}
 	defer r.strategy.hosts.Unlock()
+	defer r.watch()()
 	results := make([]error, len(r.failed))
 	var all sync.WaitGroup
 	for id := range r.failed {
@@ -29,13 +31,37 @@ func (r *run) onGoroutines() error {
 		}()
 	}
 	all.Wait()
-	return results[0] // every replica gets the run's status
+	for _, err := range results { // every replica gets the run's status, but for one that a Shutdown kept out
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterNative is where goroutines come into a run: not while a Shutdown takes the strategy from libdist.
+func (s *Strategy) enterNative(native int64, id int) (replica int64, err error) {
+	s.mu.Lock()
+	if s.shut {
+		s.mu.Unlock()
+		return 0, newError(ErrFailedPrecondition, "the strategy is closed: make a new one")
+	}
+	s.entering++
+	s.mu.Unlock()
+	err = fromNative(cdist.Dist_replica_enter(native, id, &replica))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entering--
+	if s.idle != nil {
+		s.idle.Broadcast()
+	}
+	return replica, err
 }
 
 func (r *run) onThisGoroutine(id int, result *error) {
-	var replica int64
-	if err := cdist.Dist_replica_enter(r.native, id, &replica); err != nil {
-		*result = fromNative(err)
+	replica, err := r.strategy.enterNative(r.native, id)
+	if err != nil {
+		*result = err
 		return
 	}
 	status := 0
@@ -50,24 +76,109 @@ func (r *run) onThisGoroutine(id int, result *error) {
 	over = true
 }
 
+// runValuesOnGoroutines is RunValues of a strategy whose replicas are goroutines: what libdist does there with arguments
+// and results is done here, by the functions that do it for everybody.
+func (s *Strategy) runValuesOnGoroutines(ctx context.Context, fn ValuesFunc, args *Value, options *RunOptions) (*Value,
+	error) {
+	if options.Kwargs != nil && options.Kwargs.Kind() != DictValue {
+		return nil, newError(ErrInvalidArgument, "Kwargs is no dictionary: NewDict makes one of named arguments")
+	}
+	var all Closer
+	defer all.Close()
+	positional, err := s.componentsOf(args, &all)
+	if err != nil {
+		return nil, err
+	}
+	named, err := s.componentsOf(options.Kwargs, &all)
+	if err != nil {
+		return nil, err
+	}
+	if options.Timeout > 0 {
+		bounded, cancel := context.WithTimeout(contextOr(ctx), options.Timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	results := make([]*Value, s.NumReplicas())
+	if err := s.Run(ctx, func(r *Replica) error {
+		given, kwargs := positional[r.ID()].endsItems(), named[r.ID()].endsItems()
+		defer given.Close()
+		defer kwargs.Close()
+		result, err := fn(r, given, kwargs)
+		if err != nil {
+			result.Close()
+			return err
+		}
+		if result != nil { // taken over: what the program does with it later does not matter
+			native, err := result.handOver()
+			results[r.ID()] = ownValue(native)
+			return err
+		}
+		return nil
+	}); err != nil {
+		for _, result := range results {
+			result.Close()
+		}
+		return nil, err
+	}
+	return s.merged(results)
+}
+
+// componentsOf are what each replica finds of a value; nil for each of nil.
+func (s *Strategy) componentsOf(v *Value, all *Closer) ([]*Value, error) {
+	components := make([]*Value, s.NumReplicas())
+	if v == nil {
+		return components, nil
+	}
+	results, err := s.LocalResults(v)
+	if err != nil {
+		return nil, err
+	}
+	defer results.Close()
+	for i := range components {
+		// One for all where nothing in it is any replica's own.
+		components[i] = Keep(all, results.Item(min(i, results.Len()-1)))
+	}
+	return components, nil
+}
+
+// merged is one value of what replicas gave, which it takes over; nil where none gave any.
+func (s *Strategy) merged(results []*Value) (*Value, error) {
+	same, none := true, true
+	for _, result := range results {
+		none = none && result == nil
+		same = same && result != nil && result.Same(results[0])
+	}
+	if none {
+		return nil, nil
+	}
+	if same || len(results) == 1 {
+		for _, other := range results[1:] {
+			other.Close()
+		}
+		return results[0], nil
+	}
+	return s.ValuesFromFunction(func(replica, _ int) (*Value, error) { return results[replica], nil })
+}
+
 // Enter makes the calling goroutine replica id of a strategy with Goroutines, and locks it to its thread, until
 // Replica.Leave. The first to enter begins a run, and each replica enters it once; the run ends when all have entered
 // and left. Run does all that with goroutines of its own.
 func (s *Strategy) Enter(id int) (*Replica, error) {
 	var u uses
-	native := u.strategy(s)
+	native := u.running(s)
 	if u.err != nil {
 		return nil, u.err
 	}
 	runtime.LockOSThread()
-	var replica int64
-	if err := cdist.Dist_replica_enter(native, int32Of(id), &replica); err != nil {
+	replica, err := s.enterNative(native, int32Of(id))
+	if err != nil {
 		runtime.UnlockOSThread()
 		u.end()
-		return nil, fromNative(err)
+		return nil, err
 	}
 	r := newReplica(replica, s, &failures{})
 	r.host = true
+	s.inside.enter(id)
 	return r, nil // Leave ends the use of the strategy
 }
 
@@ -89,6 +200,38 @@ func (r *Replica) Leave(err error) error {
 	result := r.shared.own(cdist.Dist_replica_leave(r.native, status))
 	r.end()
 	r.strategy.drop()
+	r.strategy.running.drop()
+	r.strategy.inside.leave(r.id)
+	r.strategy.hasLeft()
 	runtime.UnlockOSThread()
 	return result
+}
+
+// watch cancels the run when ctx ends; the returned function ends the watch. Goroutines enter a run one by one, which
+// takes no cancel object.
+func (r *run) watch() (stop func()) {
+	if r.ctx.Done() == nil {
+		return func() {}
+	}
+	gone := make(chan struct{})
+	unwatch := context.AfterFunc(r.ctx, func() {
+		defer close(gone)
+		r.cancel()
+	})
+	return func() {
+		if !unwatch() {
+			<-gone
+		}
+	}
+}
+
+// cancel ends this run, and never another one of the same strategy: before the first replica is in, the run
+// may still wait for its turn, and when the last is out the next may have begun. In between, the lock keeps
+// that last one in.
+func (r *run) cancel() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entered > 0 && r.left < len(r.failed) {
+		_ = cdist.Dist_strategy_cancel(r.native) // fails only for NULL
+	}
 }

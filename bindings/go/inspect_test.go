@@ -164,7 +164,7 @@ func TestCrossDeviceOutlivesItsClose(t *testing.T) {
 		t.Error(all[0])
 	}
 	c.Close()
-	all = must[[]*dist.Value](t)(s.BatchReduceTo(dist.Sum, []*dist.Value{v}, nil))
+	all = must[[]*dist.Value](t)(s.BatchReduceTo(dist.Sum, []*dist.Value{v}, nil, nil))
 	if all[0].Item(0).String() != "f32[1] [12]" {
 		t.Error(all[0])
 	}

@@ -97,10 +97,11 @@ func (it *Iterator) Position() (Position, error) {
 }
 
 // Close ends the pass, after a batch that is being made ahead.
-func (it *Iterator) Close() {
+func (it *Iterator) Close() error {
 	if it != nil {
 		it.close()
 	}
+	return nil
 }
 
 // Batches are the rest of the pass, for a range loop. A batch ends with the loop's body: Retain one that is kept. An

@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -91,8 +92,9 @@ func (r *Replica) ReplicateToLogicalDevices(v *Value) (*Value, error) {
 
 // DevicesOptions are the rare choices of RunOnDevices.
 type DevicesOptions struct {
-	Kwargs  *Value        // a dictionary of named arguments
-	Timeout time.Duration // of the whole run on devices; 0: none
+	Context context.Context // whose end ends this run on devices, and no other; nil: the run's alone
+	Kwargs  *Value          // a dictionary of named arguments
+	Timeout time.Duration   // of the whole run on devices; 0: none
 	// Results say how results belong together: none, one for all leaves, or one for each in the order of the nest
 	// (dictionaries by key); nil: as fits. Their shape is not read.
 	Results []*Partition
@@ -101,6 +103,7 @@ type DevicesOptions struct {
 // devicesRun is one call of RunOnDevices: what the devices share on Go's side.
 type devicesRun struct {
 	replica *Replica
+	ctx     context.Context // nil: the replica's
 	fn      ValuesFunc
 
 	mu     sync.Mutex
@@ -113,6 +116,10 @@ func (r *devicesRun) onValues() ValuesFunc { return r.fn }
 // call runs the program's function as one logical device. It is on a thread of libdist's, or has libdist below it.
 func (r *devicesRun) call(native int64, fn func(*Replica) error) (status int) {
 	device := newReplica(native, r.replica.strategy, r.replica.shared)
+	device.ctx = r.ctx
+	if r.ctx == nil {
+		device.ctx = r.replica.ctx
+	}
 	defer device.end()
 	guard := onNative
 	if r.replica.strategy.hop {
@@ -175,6 +182,12 @@ func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptio
 	native := cdist.NewDist_devices_options()
 	defer cdist.DeleteDist_devices_options(native)
 	native.SetTimeout_ns(int64(options.Timeout))
+	cancel, err := cancelWith(options.Context)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel.endInside()
+	native.SetCancel(cancel.handle())
 	for _, result := range options.Results {
 		partition := result.native()
 		defer deletePartition(partition)
@@ -183,14 +196,14 @@ func (r *Replica) RunOnDevices(fn ValuesFunc, args *Value, options *DevicesOptio
 	if r == nil {
 		r = &Replica{shared: &failures{}} // libdist says what it has to say
 	}
-	run := &devicesRun{replica: r, fn: fn, failed: make([]error, r.strategy.NumLogicalDevices())}
+	run := &devicesRun{replica: r, ctx: options.Context, fn: fn, failed: make([]error, r.strategy.NumLogicalDevices())}
 	token := registerIf(fn != nil, run)
 	var out int64
-	err := fromNative(cdist.Dist_run_on_devices(replica, token, argsHandle, kwargsHandle, native, &out))
+	err = fromNative(cdist.Dist_run_on_devices(replica, token, argsHandle, kwargsHandle, native, &out))
 	if run.over(err) {
 		forget(token)
 	} else { // devices are still inside, after a deadline
 		r.strategy.held.add(token)
 	}
-	return adopt(out, run.result(err))
+	return adopt(out, r.told(byContext(options.Context, run.result(err))))
 }

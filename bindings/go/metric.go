@@ -27,7 +27,14 @@ func (s *Strategy) NewMetric(kind MetricKind, name string) (*Metric, error) {
 		return nil, fromNative(err)
 	}
 	m := &Metric{}
-	m.open(out, cdist.Dist_metric_destroy, nil)
+	m.forget = func(native int64) {
+		orphan(cdist.Dist_metric_variable(native))
+		cdist.Dist_metric_destroy(native)
+	}
+	m.open(out, func(native int64) {
+		shutWindow(cdist.Dist_metric_variable(native))
+		cdist.Dist_metric_destroy(native)
+	}, nil)
 	return m, nil
 }
 
@@ -39,10 +46,11 @@ func (u *uses) metric(m *Metric) int64 {
 }
 
 // Close ends a metric; not while a run uses it.
-func (m *Metric) Close() {
+func (m *Metric) Close() error {
 	if m != nil {
 		m.close()
 	}
+	return nil
 }
 
 // Kind is what the metric computes; 0 for nil.
@@ -70,7 +78,7 @@ func (m *Metric) Variable() *Variable {
 func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
 	var u uses
 	defer u.end()
-	strategy, metric := u.strategy(s), u.metric(m)
+	strategy, metric := u.busy(s), u.metric(m)
 	if u.err != nil {
 		return 0, u.err
 	}
@@ -82,7 +90,7 @@ func (s *Strategy) MetricResult(m *Metric) (result float64, err error) {
 func (s *Strategy) MetricReset(m *Metric) error {
 	var u uses
 	defer u.end()
-	strategy, metric := u.strategy(s), u.metric(m)
+	strategy, metric := u.busy(s), u.metric(m)
 	if u.err != nil {
 		return u.err
 	}

@@ -20,7 +20,7 @@ import (
 
 func TestHopGoroutineSurvivesGoexit(t *testing.T) {
 	for _, threads := range []dist.Threads{dist.CallerThread, dist.LibraryThreads} {
-		s := newStrategy(t, dist.Options{Replicas: 3, Threads: threads, HopGoroutine: true})
+		s := newStrategy(t, dist.Options{Replicas: 3, Threads: threads, HopGoroutine: dist.Yes})
 		err := s.Run(background, func(r *dist.Replica) error {
 			if r.ID() == 1 {
 				runtime.Goexit()
@@ -410,5 +410,80 @@ func TestMemoryStaysFlat(t *testing.T) {
 	runtime.GC()
 	if grown := residentKiB(t) - before; grown > 16<<10 {
 		t.Errorf("%d calls: %d KiB more than the %d KiB before", calls, grown, before)
+	}
+}
+
+// What Close says does not depend on questions that other goroutines ask meanwhile.
+func TestCloseWaitsForQuestions(t *testing.T) {
+	for range 20 {
+		s, err := dist.New(dist.Options{Replicas: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asking, all sync.WaitGroup
+		for range 4 {
+			asking.Add(1)
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				asking.Done()
+				for s.Kind() == dist.Mirrored {
+					_, _ = s.Explain()
+					v, _ := dist.NewScalar(s, 1.0)
+					v.Close()
+				}
+			}()
+		}
+		asking.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		all.Wait()
+	}
+}
+
+func TestEveryCloseIsAnIOCloser(t *testing.T) {
+	for _, one := range []io.Closer{(*dist.Strategy)(nil), (*dist.Group)(nil), (*dist.Value)(nil), (*dist.Variable)(nil),
+		(*dist.Dataset)(nil), (*dist.Iterator)(nil), (*dist.Metric)(nil), (*dist.Checkpoint)(nil), (*dist.Work)(nil),
+		(*dist.CrossDevice)(nil), (*dist.Topology)(nil), (*dist.DeviceAssignment)(nil), new(dist.Closer)} {
+		if err := one.Close(); err != nil {
+			t.Errorf("%T: %v", one, err)
+		}
+	}
+}
+
+func TestChoices(t *testing.T) {
+	s := newStrategy(t, dist.Options{Replicas: 2})
+	for choice, trainable := range map[dist.Choice]bool{dist.Yes: true, dist.No: false, dist.DefaultChoice: true} {
+		v := must[*dist.Variable](t)(s.NewVariable(dist.Scalar(1.0), &dist.VariableOptions{Trainable: choice}))
+		if v.Trainable() != trainable {
+			t.Error(choice, v.Trainable())
+		}
+		v.Close()
+	}
+	if _, err := s.NewVariable(dist.Scalar(1.0), &dist.VariableOptions{Trainable: 7}); !errors.Is(err, dist.ErrInvalidArgument) {
+		t.Error(err)
+	}
+}
+
+func TestErrorSaysHintAndCause(t *testing.T) {
+	s := newStrategy(t, dist.Options{Replicas: 2})
+	var report *dist.Error
+	reported := make(chan struct{})
+	err := s.Run(background, func(r *dist.Replica) error {
+		if r.ID() == 1 {
+			defer close(reported)
+			return r.Barrier(dist.Timeout(time.Millisecond))
+		}
+		<-reported
+		return nil
+	})
+	if !errors.As(err, &report) || report.Hint == "" || !strings.Contains(err.Error(), report.Hint) ||
+		!strings.Contains(report.Hint, "Timeout") {
+		t.Errorf("%v\n%+v", err, report)
+	}
+	_, err = s.RunValues(background, nil, nil, nil)
+	if err == nil || err.Error() != "dist: INVALID_ARGUMENT: Strategy.RunValues: fn is nil" {
+		t.Error(err)
 	}
 }

@@ -2,25 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses the module as a stranger would: libdist installed, an empty module cache, a module of its own, no SWIG.
 
-The program is the README's. The module comes from a proxy in a folder, by the file: form of GOPROXY, as `go get`
-would take it from the network.
+The program and the commands are the README's. The module is a copy of its folder, without what is beside that in
+libdist's tree, and nothing is asked of a network.
 
 usage: module_test.py MESON BUILD_DIR GO
 """
 
-import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MODULE = re.search(r"^module (\S+)$", (HERE / "go.mod").read_text(), re.MULTILINE)[1]
-VERSION = "v0.1.0"
 SKIP = 77
 
 
@@ -31,17 +29,19 @@ def run(*command, cwd=None, env=None):
     return done.stdout
 
 
-def make_proxy(folder):
-    """What a module proxy serves: https://go.dev/ref/mod#goproxy-protocol."""
-    at = folder / MODULE / "@v"
-    at.mkdir(parents=True)
-    (at / "list").write_text(VERSION + "\n")
-    (at / f"{VERSION}.info").write_text(json.dumps({"Version": VERSION, "Time": "2026-01-01T00:00:00Z"}))
-    shutil.copy(HERE / "go.mod", at / f"{VERSION}.mod")
-    with zipfile.ZipFile(at / f"{VERSION}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(HERE.rglob("*")):
-            if path.is_file():
-                archive.write(path, f"{MODULE}@{VERSION}/{path.relative_to(HERE)}")
+def copy_module(folder):
+    """The module alone, as a program that has it in its own tree would."""
+    shutil.copytree(HERE, folder)
+    return folder
+
+
+def readme_commands(module):
+    """What the README says a program's author types, with the folder that the module is in."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(go mod init .*?)```", text, re.DOTALL)[1].replace("\\\n", " ")
+    commands = [shlex.split(line, comments=True) for line in block.replace("/path/to/libdist/bindings/go", str(module)).splitlines()]
+    assert any(str(module) in word for command in commands for word in command), block
+    return [command for command in commands if command]
 
 
 def install(meson, build, scratch):
@@ -70,7 +70,7 @@ def main(meson, build, go):
         return SKIP
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        make_proxy(scratch / "proxy")
+        module = copy_module(scratch / "module")
         pc = install(meson, build, scratch)
         (scratch / "bin").mkdir()
         swig = scratch / "bin" / "swig"
@@ -81,7 +81,7 @@ def main(meson, build, go):
             "PATH": f"{scratch / 'bin'}:{os.environ['PATH']}",
             "PKG_CONFIG_PATH": str(pc.parent),
             "LD_LIBRARY_PATH": str(pc.parents[1]),
-            "GOPROXY": f"file://{scratch / 'proxy'}",
+            "GOPROXY": "off",
             "GOSUMDB": "off",
             "GOTOOLCHAIN": "local",
             "GOFLAGS": "-modcacherw",
@@ -93,15 +93,16 @@ def main(meson, build, go):
         consumer.mkdir()
         program, output = readme_program()
         (consumer / "main.go").write_text(program)
-        run(go, "mod", "init", "example.org/consumer", cwd=consumer, env=environment)
-        run(go, "get", f"{MODULE}@latest", cwd=consumer, env=environment)
+        for command in readme_commands(module):
+            assert command[0] == "go", command
+            run(go, *command[1:], cwd=consumer, env=environment)
         run(go, "build", "-o", "program", ".", cwd=consumer, env=environment)
         came = run("./program", cwd=consumer, env=environment)
         if came != output:
             print(f"the program of README.md prints\n{came}and not\n{output}")
             return 1
         listed = run(go, "list", "-m", "-f", "{{.Dir}}", MODULE, cwd=consumer, env=environment)
-        assert str(scratch / "modcache") in listed, "the module is not the proxy's"
+        assert listed.strip() == str(module), "the module is another's"
     return 0
 
 

@@ -15,25 +15,35 @@ type object struct {
 	users   int // calls that hold native
 	closed  bool
 	destroy func(native int64) // nil: borrowed
+	forget  func(native int64) // in the place of destroy where the collector found it; nil: destroy
+	lazy    bool               // the native object ends when nothing refers to o any more, closed or not
 	cleanup runtime.Cleanup
-	owner   any // what must live as long
+	owner   any        // what must live as long
+	idle    *sync.Cond // of mu: a use has ended, or ending changed; nil: nobody wants to know
+	ending  bool       // who closes it waits for its uses: new ones wait for how that ends
+	shut    bool       // new uses are refused
 }
 
 // ending is what a cleanup needs once the object itself is gone.
 type ending struct {
-	native  int64
-	destroy func(int64)
-	owner   any // ends later
+	native int64
+	forget func(int64)
+	owner  any // ends later
 }
 
 // open makes o the owner of native; o must be part of an object on the heap.
 func (o *object) open(native int64, destroy func(int64), owner any) {
 	o.native, o.destroy, o.owner = native, destroy, owner
 	if destroy != nil {
+		nativeMemory.bound()
+		forget := destroy
+		if o.forget != nil {
+			forget = o.forget
+		}
 		o.cleanup = runtime.AddCleanup(o, func(e ending) {
-			e.destroy(e.native)
+			e.forget(e.native)
 			runtime.KeepAlive(e.owner)
-		}, ending{native, destroy, owner})
+		}, ending{native, forget, owner})
 	}
 }
 
@@ -41,7 +51,10 @@ func (o *object) open(native int64, destroy func(int64), owner any) {
 func (o *object) take() (native int64, open bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	for o.ending {
+		o.idle.Wait()
+	}
+	if o.closed || o.shut {
 		return 0, false
 	}
 	o.users++
@@ -53,10 +66,19 @@ func (o *object) drop() {
 	o.mu.Lock()
 	o.users--
 	end := o.closed && o.users == 0
+	if o.idle != nil {
+		o.idle.Broadcast()
+	}
 	o.mu.Unlock()
 	if end {
 		o.end()
 	}
+}
+
+func (o *object) inUse() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.users
 }
 
 // close ends the object, at once or after the calls that use it.
@@ -71,7 +93,7 @@ func (o *object) close() {
 }
 
 func (o *object) end() {
-	if o.destroy != nil {
+	if o.destroy != nil && !o.lazy {
 		o.cleanup.Stop()
 		o.destroy(o.native)
 	}
@@ -139,6 +161,24 @@ func (u *uses) strategy(s *Strategy) int64 {
 	return u.take(&s.object, "strategy")
 }
 
+// busy is strategy for a call in which functions of the program's run, which may ask for the strategy's end.
+func (u *uses) busy(s *Strategy) int64 {
+	if s == nil {
+		return 0
+	}
+	u.take(&s.functionsRun, "strategy")
+	return u.take(&s.object, "strategy")
+}
+
+// running is strategy for a run.
+func (u *uses) running(s *Strategy) int64 {
+	if s == nil {
+		return 0
+	}
+	u.take(&s.running, "strategy")
+	return u.take(&s.object, "strategy")
+}
+
 func (u *uses) value(v *Value) int64 {
 	if v == nil {
 		return 0
@@ -149,6 +189,12 @@ func (u *uses) value(v *Value) int64 {
 func (u *uses) variable(v *Variable) int64 {
 	if v == nil {
 		return 0
+	}
+	switch owner := v.owner.(type) { // with which it ends
+	case *Strategy:
+		u.strategy(owner)
+	case *Metric:
+		u.metric(owner)
 	}
 	return u.take(&v.object, "variable")
 }
@@ -164,8 +210,10 @@ func (u *uses) values(list []*Value) []int64 {
 
 // adopt makes a *Value of a result; 0 is none.
 func adopt(native int64, err error) (*Value, error) {
+	made := ownValue(native)
 	if err != nil {
+		made.Close() // what an operator that panicked computed
 		return nil, fromNative(err)
 	}
-	return ownValue(native), nil
+	return made, nil
 }

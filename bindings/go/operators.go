@@ -10,8 +10,9 @@ import (
 // operators are functions of the program's own that compute for a collective, on several threads at once. C gives them
 // no way to fail: the first panic is kept, and becomes the error of the call.
 type operators struct {
-	operator ReduceOperator
-	apply    ApplyFunc
+	operator     ReduceOperator
+	elementBytes int64 // of the operator's elements; 0: the dtype's
+	apply        ApplyFunc
 
 	mu     sync.Mutex
 	failed error
@@ -31,6 +32,13 @@ func (o *operators) call(fn func()) {
 	}
 }
 
+// begin forgets the panic of a call before.
+func (o *operators) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed = nil
+}
+
 // own is the operator's panic, else what libdist says.
 func (o *operators) own(err error) error {
 	o.mu.Lock()
@@ -44,9 +52,13 @@ func (o *operators) own(err error) error {
 // Reduce is called by libdist for ReduceUser.
 func (callbacks) Reduce(token, acc, in, count int64, dtype int) {
 	user := registered[interface{ self() *operators }](token).self()
-	bytes := count * int64(DType(dtype).Size())
+	size := int64(DType(dtype).Size())
+	bytes := count * size
+	if user.elementBytes > 0 {
+		bytes = count * user.elementBytes
+	}
 	user.call(func() {
-		shape := []int{int(count)}
+		shape := []int{int(bytes / size)}
 		user.operator(RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(acc, bytes)},
 			RawTensor{DType: DType(dtype), Shape: shape, Data: memoryAt(in, bytes)})
 	})

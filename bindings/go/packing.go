@@ -42,6 +42,9 @@ func (u *uses) pack(numbers []int64, a Array) []int64 {
 		return append(numbers, noTensor...)
 	}
 	raw := a.Raw()
+	if raw.owner != nil {
+		u.take(raw.owner, "memory that this tensor is a view of")
+	}
 	u.fail(raw.check())
 	if u.err != nil {
 		return nil
@@ -66,7 +69,7 @@ func (u *uses) pack(numbers []int64, a Array) []int64 {
 func pointer(address int64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // unpack makes a tensor of numbers: a view of libdist's memory, which owner keeps.
-func unpack(numbers []int64, owner any) RawTensor {
+func unpack(numbers []int64, owner *object) RawTensor {
 	ndim := int(numbers[2])
 	raw := RawTensor{DType: DType(numbers[1]), Shape: intsOf(numbers[numbersBefore : numbersBefore+ndim]), owner: owner}
 	if numbers[3] != 0 {
@@ -86,17 +89,18 @@ func intsOf(numbers []int64) []int {
 	return ints
 }
 
-// tensorAt is tensor `index` behind an address that a callback was given; there for the time of the callback.
-func tensorAt(address, index int64) RawTensor {
+// tensorAt is tensor `index` behind an address that a callback was given; there for the time of the callback, which
+// owner stands for.
+func tensorAt(address, index int64, owner *object) RawTensor {
 	numbers := make([]int64, mostNumbers)
 	cdist.Tensor_at(address, index, numbers)
-	return unpack(numbers, nil)
+	return unpack(numbers, owner)
 }
 
-func tensorsAt(address, n int64) []RawTensor {
+func tensorsAt(address, n int64, owner *object) []RawTensor {
 	tensors := make([]RawTensor, n)
 	for i := range tensors {
-		tensors[i] = tensorAt(address, int64(i))
+		tensors[i] = tensorAt(address, int64(i), owner)
 	}
 	return tensors
 }

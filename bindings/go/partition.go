@@ -106,8 +106,7 @@ func (v *Value) Partition() (p Partition, err error) {
 	return p, err
 }
 
-// Shard is what a logical device has of a ShardedValue, without a copy, as Tensor gives it, and where in the whole that
-// begins. ErrNotFound where the tensor is assigned to another logical device.
+// Shard is a copy of what a logical device has of a ShardedValue, as Tensor gives it, and where in the whole that begins. ErrNotFound where the tensor is assigned to another logical device.
 func (v *Value) Shard(logicalDevice int) (tensor RawTensor, begin []int, err error) {
 	err = v.with(func(value int64) (err error) {
 		numbers := make([]int64, mostNumbers)
@@ -115,7 +114,7 @@ func (v *Value) Shard(logicalDevice int) (tensor RawTensor, begin []int, err err
 			return n.Value_shard(value, int32Of(logicalDevice), numbers)
 		})
 		if err == nil {
-			tensor = unpack(numbers, v)
+			tensor = unpack(numbers, nil).copied()
 		}
 		return err
 	})

@@ -78,7 +78,7 @@ func (s *Strategy) ClusterResolver() (*ClusterResolver, error) {
 type CommunicationOptions struct {
 	Implementation Communication
 	BytesPerPack   int64         // a planned list is cut into packs of about this size; 0: not given
-	Timeout        time.Duration // longest wait for a peer; < 0: no limit; 0: not given, unless HasTimeout says so
+	Timeout        time.Duration // longest wait for a peer; NoTimeout: no limit; 0: not given, unless HasTimeout says so
 	HasTimeout     bool          // Timeout is given even where it is 0, which is no limit too
 }
 
@@ -95,14 +95,17 @@ func (o *CommunicationOptions) native() cdist.Dist_communication_options {
 	return native
 }
 
+func deleteCommunication(native cdist.Dist_communication_options) {
+	if native != nil {
+		cdist.DeleteDist_communication_options(native)
+	}
+}
+
 // Merge is o overridden by what over gives; over may be nil: a checked copy of o.
 func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*CommunicationOptions, error) {
 	base, top := o.native(), over.native()
-	for _, native := range []cdist.Dist_communication_options{base, top} {
-		if native != nil {
-			defer cdist.DeleteDist_communication_options(native)
-		}
-	}
+	defer deleteCommunication(base)
+	defer deleteCommunication(top)
 	out := cdist.NewDist_communication_options()
 	defer cdist.DeleteDist_communication_options(out)
 	if err := cdist.Dist_communication_options_merge(base, top, out); err != nil {
@@ -119,9 +122,7 @@ func (o *CommunicationOptions) Merge(over *CommunicationOptions) (*Communication
 // Describe writes the options as TensorFlow prints them.
 func (o *CommunicationOptions) Describe() (string, error) {
 	native := o.native()
-	if native != nil {
-		defer cdist.DeleteDist_communication_options(native)
-	}
+	defer deleteCommunication(native)
 	return textOf(func(room []byte) error {
 		return cdist.Dist_communication_options_describe(native, room, int64(len(room)))
 	})

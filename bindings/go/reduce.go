@@ -51,24 +51,28 @@ func (u *uses) destinations(to []Destination, n int) places {
 	return places{all}
 }
 
-// own is the error of a call that functions of the program's may have failed: Options.Functions or Options.CrossDevice.
-func (s *Strategy) own(err error) error {
-	if s != nil && s.functions != nil {
-		err = s.functions.own(err)
+// reducing is a call in which functions of the program's may reduce: those of Options.Functions or Options.CrossDevice.
+// Its error is the program's own where one of them failed.
+func (s *Strategy) reducing(call func() error) error {
+	switch {
+	case s != nil && s.functions != nil:
+		return fromNative(s.functions.do(call))
+	case s != nil && s.crossDevice != nil:
+		return fromNative(s.crossDevice.do(call))
 	}
-	if s != nil && s.crossDevice != nil {
-		err = s.crossDevice.own(err)
-	}
-	return fromNative(err)
+	return fromNative(call())
 }
 
 func adoptAll(handles []int64, err error) ([]*Value, error) {
-	if err != nil {
-		return nil, err
-	}
 	values := make([]*Value, len(handles))
 	for i, native := range handles {
 		values[i] = ownValue(native)
+	}
+	if err != nil {
+		for _, made := range values {
+			made.Close()
+		}
+		return nil, err
 	}
 	return values, nil
 }
@@ -78,7 +82,7 @@ func adoptAll(handles []int64, err error) ([]*Value, error) {
 func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value := u.strategy(s), u.value(v)
+	strategy, value := u.busy(s), u.value(v)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -87,39 +91,48 @@ func (s *Strategy) Reduce(op ReduceOp, v *Value, axes ...int) (*Value, error) {
 		numbers = append(numbers, int32(int32Of(axis)))
 	}
 	var out int64
-	err := s.own(cdist.Dist_reduce(strategy, int32Of(int(op)), value, numbers, int64(len(numbers)), &out))
+	err := s.reducing(func() error {
+		return cdist.Dist_reduce(strategy, int32Of(int(op)), value, numbers, int64(len(numbers)), &out)
+	})
 	return adopt(out, err)
 }
 
-// noCommunication is the NULL of C for communication options.
-const noCommunication = cdist.SwigcptrDist_communication_options(0)
-
-// ReduceTo reduces a per-replica value to where it is wanted (of a nest: each leaf); nil: on every replica.
-func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination) (*Value, error) {
+// ReduceTo reduces a per-replica value to where it is wanted (of a nest: each leaf); nil: on every replica. options may be
+// nil; they are checked, and of no consequence.
+func (s *Strategy) ReduceTo(op ReduceOp, v *Value, to *Destination, options *CommunicationOptions) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value, places := u.strategy(s), u.value(v), u.destination(to)
+	strategy, value, places := u.busy(s), u.value(v), u.destination(to)
 	defer places.end()
 	if u.err != nil {
 		return nil, u.err
 	}
+	communication := options.native()
+	defer deleteCommunication(communication)
 	var out int64
-	err := s.own(cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), noCommunication, &out))
+	err := s.reducing(func() error {
+		return cdist.Dist_reduce_to(strategy, int32Of(int(op)), value, places.Get(), communication, &out)
+	})
 	return adopt(out, err)
 }
 
 // BatchReduceTo is ReduceTo of many values in one pass: result k is that of values[k] at to[k]; nil: on every replica.
-func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination) ([]*Value, error) {
+func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination,
+	options *CommunicationOptions) ([]*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, handles, places := u.strategy(s), u.values(values), u.destinations(to, len(values))
+	strategy, handles, places := u.busy(s), u.values(values), u.destinations(to, len(values))
 	defer places.end()
 	if u.err != nil {
 		return nil, u.err
 	}
+	communication := options.native()
+	defer deleteCommunication(communication)
 	out := make([]int64, len(values)+1) // not empty: C takes no NULL
-	err := s.own(cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), noCommunication,
-		out))
+	err := s.reducing(func() error {
+		return cdist.Dist_batch_reduce_to(strategy, int32Of(int(op)), handles, places.Get(), int64(len(values)), communication,
+			out)
+	})
 	return adoptAll(out[:len(values)], err)
 }
 
@@ -127,13 +140,15 @@ func (s *Strategy) BatchReduceTo(op ReduceOp, values []*Value, to []Destination)
 func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value, places := u.strategy(s), u.value(v), u.destination(to)
+	strategy, value, places := u.busy(s), u.value(v), u.destination(to)
 	defer places.end()
 	if u.err != nil {
 		return nil, u.err
 	}
 	var out int64
-	err := s.own(cdist.Dist_broadcast_to(strategy, value, places.Get(), &out))
+	err := s.reducing(func() error {
+		return cdist.Dist_broadcast_to(strategy, value, places.Get(), &out)
+	})
 	return adopt(out, err)
 }
 
@@ -141,12 +156,14 @@ func (s *Strategy) BroadcastTo(v *Value, to *Destination) (*Value, error) {
 func (s *Strategy) Gather(v *Value, axis int) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, value := u.strategy(s), u.value(v)
+	strategy, value := u.busy(s), u.value(v)
 	if u.err != nil {
 		return nil, u.err
 	}
 	var out int64
-	err := s.own(cdist.Dist_gather(strategy, value, int32Of(axis), &out))
+	err := s.reducing(func() error {
+		return cdist.Dist_gather(strategy, value, int32Of(axis), &out)
+	})
 	return adopt(out, err)
 }
 

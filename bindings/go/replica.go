@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ type Replica struct {
 	shared   *failures // of functions that this run's replicas gave to libdist
 	host     bool      // it came by Strategy.Enter
 	ended    atomic.Bool
+	ctx      context.Context // of its run; nil: none
 
 	works sync.Map // *Work that it began: they must not end by the garbage collector while it runs
 }
@@ -77,6 +79,18 @@ func (r *Replica) given() *failures {
 	return r.shared
 }
 
+// told is what libdist says of a call on this replica, which the end of its run's context may have ended.
+func (r *Replica) told(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fromNative(err)
+	if r == nil {
+		return err
+	}
+	return byContext(r.ctx, err)
+}
+
 // replica is the handle of an argument.
 func (u *uses) replica(r *Replica) int64 {
 	u.fail(r.check())
@@ -114,9 +128,15 @@ func replicaOf(native int64) *Replica {
 	return s.replica
 }
 
+// errTooLate is a replica's that begins when its run has been given up, and nothing of it is there any more.
+var errTooLate = newError(ErrDeadlineExceeded, "the run was over before this replica began")
+
 // Replica is what libdist calls on every replica's thread.
 func (callbacks) Replica(token, replica int64) int {
 	r := registered[*run](token)
+	if r == nil {
+		return tell(errTooLate)
+	}
 	return r.call(replica, func(replica *Replica) error { return r.fn(replica) })
 }
 
@@ -131,6 +151,9 @@ func (r *run) onValues() ValuesFunc { return r.values }
 // Values is Replica of RunValues and RunOnDevices.
 func (callbacks) Values(token, replica, args, kwargs int64) int64 {
 	r := registered[valuesRun](token)
+	if r == nil {
+		return -int64(tell(errTooLate))
+	}
 	var out int64
 	status := r.call(replica, func(replica *Replica) (err error) {
 		given := [2]*Value{lend(args), lend(kwargs)}
@@ -151,10 +174,11 @@ func (callbacks) Values(token, replica, args, kwargs int64) int64 {
 // call runs the program's function as one replica and gives the status that libdist passes to its peers.
 func (r *run) call(native int64, fn func(*Replica) error) (status int) {
 	replica := newReplica(native, r.strategy, &r.shared)
-	defer r.leave()
+	replica.ctx = r.ctx
+	defer r.leave(replica.id)
 	defer replica.end()
-	if refused := r.enter(); refused {
-		return r.fail(replica.id, newError(ErrCancelled, "the context ended before the run began"))
+	if refused := r.enter(replica.id); refused {
+		return r.fail(replica.id, notBegun(r.ctx))
 	}
 	guard := onNative
 	if r.strategy.threads == Goroutines {
@@ -176,9 +200,10 @@ func (r *run) fail(id int, err error) int {
 	return tell(err)
 }
 
-func (r *run) enter() (refused bool) {
+func (r *run) enter(id int) (refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.inside[id] = true
 	if r.entered == 0 {
 		r.refused = r.ctx.Err() != nil
 	}
@@ -186,8 +211,26 @@ func (r *run) enter() (refused bool) {
 	return r.refused
 }
 
-func (r *run) leave() {
+func (r *run) leave(id int) {
+	r.mu.Lock()
+	r.inside[id] = false
+	r.left++
+	last := r.overdue && r.left == len(r.failed)
+	r.mu.Unlock()
+	if last {
+		r.strategy.inside.remove(r)
+	}
+	r.strategy.hasLeft()
+}
+
+// insideNow are the replicas whose functions have not returned.
+func (r *run) insideNow() (ids []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left++
+	for id, inside := range r.inside {
+		if inside {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

@@ -15,17 +15,17 @@ import (
 // ReplicaFunc is the program's function, called once on each replica, concurrently.
 type ReplicaFunc = func(r *Replica) error
 
-// ValuesFunc is a replica function on values. args is a list or tuple, kwargs a dictionary or nil; wherever the caller
-// put a per-replica or mirrored value, this replica finds its own component. Both end with the call. The result is
+// ValuesFunc is a replica function on values. args is a list or tuple of arguments, kwargs a dictionary or nil; wherever
+// the caller put a per-replica or mirrored value, this replica finds its own component. Both end with the call. The result is
 // taken over: return v.Retain() to keep using v.
 type ValuesFunc = func(r *Replica, args, kwargs *Value) (*Value, error)
 
 // RunOptions are the rare choices of RunValues.
 type RunOptions struct {
 	Kwargs  *Value        // a dictionary of named arguments
-	Timeout time.Duration // of the whole run; 0: none
+	Timeout time.Duration // of waiting for earlier runs and of the run; 0: none
 	// TensorFlow's, accepted without effect: here every size may differ from run to run.
-	EnableDynamicBatchSize  int // 0: the default, on; 1: on; -1: off
+	EnableDynamicBatchSize  Choice // DefaultChoice: yes
 	BucketizingDynamicShape bool
 }
 
@@ -40,9 +40,11 @@ type run struct {
 	shared   failures // of functions that replicas gave to libdist
 
 	mu      sync.Mutex
+	inside  []bool // one for each replica: its function has begun and has not returned
 	entered int
 	left    int
 	refused bool // the context ended before a replica was in: fn is not called
+	overdue bool // Run has returned, and replicas are still inside
 }
 
 // Run calls fn once on every replica, at the same time, and waits for all of them.
@@ -51,50 +53,80 @@ type run struct {
 // error of the replica that failed first, as fn returned it; where several failed by themselves, all of them, joined,
 // that one first. The next run starts clean.
 //
-// The end of ctx ends replicas that wait in a collective; Run then returns an *Error with ErrCancelled that
-// wraps ctx.Err(). A replica that is busy elsewhere ends when fn returns.
+// The end of ctx ends this run, and no other: at once where it waits for earlier ones, and its replicas where they wait in
+// a collective; one that is busy elsewhere ends when fn returns. Run then returns an *Error with ErrDeadlineExceeded
+// where that was a deadline, else with ErrCancelled, which wraps ctx.Err() and context.Cause(ctx).
 //
-// Runs of one strategy are served one after another; with Goroutines a second one at the same time is
-// refused. Inside fn, Run is refused; inside a merge function it is not.
+// Runs of one strategy are served one after another, first come, first served; with Goroutines a second one at the same
+// time is refused. Inside fn, Run is refused; inside a merge function it is not.
 //
-// fn must not call runtime.Goexit, nor what calls it (t.FailNow, t.Fatal, t.Skip): that would tear the
-// thread out of libdist's hands, so the process ends with a message. A strategy with Goroutines, or with
-// Options.HopGoroutine, survives it: the replica has failed then.
+// Where fn calls runtime.Goexit, or what calls that (t.FailNow, t.Fatal, t.Skip), its replica has failed: with Goroutines,
+// and with Options.HopGoroutine, which tests have by themselves. Elsewhere, and in the other functions that a program
+// gives to libdist, C waits below for a return that would never come: the process ends with a message.
 func (s *Strategy) Run(ctx context.Context, fn ReplicaFunc) error {
-	return s.run(&run{ctx: ctx, fn: fn}, func(r *run, token int64) error {
-		if s != nil && s.threads == Goroutines && fn != nil {
+	return s.run(&run{ctx: ctx, fn: fn}, func(r *run, token, cancel int64) error {
+		switch {
+		case s != nil && s.threads == Goroutines && fn != nil:
 			return r.onGoroutines()
+		case cancel != 0:
+			return cdist.Run_until(r.native, token, cancel)
 		}
 		return cdist.Dist_run(r.native, token, cdist.SwigcptrDist_run_options(0))
 	})
 }
 
-// RunValues is Run with arguments and results. args is a list or tuple, or nil. Results of the same structure merge leaf
-// by leaf into per-replica values; the result is nil where no replica gave one, and is the caller's to close.
-// options may be nil. A strategy with Goroutines has Run alone.
+// RunValues is Run with arguments and results. args is a list or tuple of arguments; any other value, as a batch of one
+// tensor, is the one argument; nil: none. Results of the same structure merge leaf by leaf into per-replica values; the
+// result is nil where no replica gave one, and is the caller's to close. options may be nil.
 func (s *Strategy) RunValues(ctx context.Context, fn ValuesFunc, args *Value, options *RunOptions) (*Value, error) {
-	var u uses
-	defer u.end()
 	if options == nil {
 		options = &RunOptions{}
 	}
+	args, err := s.arguments(args)
+	if err != nil {
+		return nil, err
+	}
+	defer args.Close()
+	if s != nil && s.threads == Goroutines && fn != nil {
+		return s.runValuesOnGoroutines(ctx, fn, args, options)
+	}
+	var u uses
+	defer u.end()
 	argsHandle, kwargsHandle := u.value(args), u.value(options.Kwargs)
 	if u.err != nil {
 		return nil, u.err
 	}
-	native := cdist.NewDist_run_options()
+	native := options.native()
 	defer cdist.DeleteDist_run_options(native)
-	native.SetTimeout_ns(int64(options.Timeout))
-	native.SetEnable_dynamic_batch_size(int32Of(options.EnableDynamicBatchSize))
-	native.SetBucketizing_dynamic_shape(intOf(options.BucketizingDynamicShape))
 	var out int64
-	err := s.run(&run{ctx: ctx, values: fn}, func(r *run, token int64) error {
+	err = s.run(&run{ctx: ctx, values: fn}, func(r *run, token, cancel int64) error {
+		native.SetCancel(cancel)
 		return cdist.Dist_run_values(r.native, token, argsHandle, kwargsHandle, native, &out)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return ownValue(out), nil
+}
+
+// arguments are args as a list or tuple, to be closed: a value that is neither is the one argument.
+func (s *Strategy) arguments(args *Value) (*Value, error) {
+	if args == nil {
+		return nil, nil
+	}
+	switch args.Kind() {
+	case ListValue, TupleValue, NoneValue: // libdist refuses nothing as a list of arguments
+		return args.Retain(), nil
+	}
+	return s.NewTuple(args)
+}
+
+func (o *RunOptions) native() cdist.Dist_run_options {
+	native := cdist.NewDist_run_options()
+	native.SetTimeout_ns(int64(o.Timeout))
+	native.SetEnable_dynamic_batch_size(o.EnableDynamicBatchSize.native())
+	native.SetBucketizing_dynamic_shape(intOf(o.BucketizingDynamicShape))
+	return native
 }
 
 // Collect runs fn on every replica and gives what they returned, by replica id.
@@ -110,34 +142,40 @@ func Collect[T any](ctx context.Context, s *Strategy, fn func(r *Replica) (T, er
 	return results, nil
 }
 
-func (s *Strategy) run(r *run, call func(r *run, token int64) error) error {
-	if r.ctx == nil {
-		r.ctx = context.Background()
-	}
-	if err := r.ctx.Err(); err != nil {
-		return cancelled(newError(ErrCancelled, "the context ended before the run began"), err)
+func (s *Strategy) run(r *run, call func(r *run, token, cancel int64) error) error {
+	r.ctx = contextOr(r.ctx)
+	if r.ctx.Err() != nil {
+		return notBegun(r.ctx)
 	}
 	var u uses
 	defer u.end()
-	r.native = u.strategy(s)
+	r.native = u.running(s)
 	if u.err != nil {
 		return u.err
 	}
+	cancel, err := cancelWith(r.ctx)
+	if err != nil {
+		return err
+	}
 	r.strategy = s
 	r.failed = make([]error, s.NumReplicas())
+	r.inside = make([]bool, len(r.failed))
+	if s != nil {
+		s.inside.add(r)
+	}
 	token := registerIf(r.fn != nil || r.values != nil, r)
-	stop := r.watch()
-	err := fromNative(call(r, token))
-	stop()
+	err = fromNative(call(r, token, cancel.handle()))
 	if r.over(err) {
 		forget(token)
+		cancel.end()
+		if s != nil {
+			s.inside.remove(r)
+		}
 	} else { // replicas are still inside, after a deadline
 		s.held.add(token)
+		cancel.endInside()
 	}
-	err = r.result(err)
-	if r.ctx.Err() != nil && errors.Is(err, ErrCancelled) {
-		err = cancelled(err, r.ctx.Err())
-	}
+	err = byContext(r.ctx, r.result(err))
 	runtime.KeepAlive(s)
 	return err
 }
@@ -146,7 +184,8 @@ func (s *Strategy) run(r *run, call func(r *run, token int64) error) error {
 func (r *run) over(err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !errors.Is(err, ErrDeadlineExceeded) || r.left == len(r.failed)
+	r.overdue = errors.Is(err, ErrDeadlineExceeded) && r.left < len(r.failed) && r.entered > 0
+	return !r.overdue
 }
 
 // result picks what Run returns: the error of the replica that the report names, as it was returned; else
@@ -193,31 +232,3 @@ func ownOf(failed []error, culprit int) error {
 }
 
 func isOwn(err error) bool { return err != nil && !errors.Is(err, ErrAborted) }
-
-// watch cancels the run when ctx ends; the returned function ends the watch.
-func (r *run) watch() (stop func()) {
-	if r.ctx.Done() == nil {
-		return func() {}
-	}
-	gone := make(chan struct{})
-	unwatch := context.AfterFunc(r.ctx, func() {
-		defer close(gone)
-		r.cancel()
-	})
-	return func() {
-		if !unwatch() {
-			<-gone
-		}
-	}
-}
-
-// cancel ends this run, and never another one of the same strategy: before the first replica is in, the run
-// may still wait for its turn, and when the last is out the next may have begun. In between, the lock keeps
-// that last one in.
-func (r *run) cancel() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.entered > 0 && r.left < len(r.failed) {
-		_ = cdist.Dist_strategy_cancel(r.native) // fails only for NULL
-	}
-}

@@ -25,7 +25,7 @@ func (s *Strategy) during(fn func() error, enter, exit func(int64) error) (err e
 	}
 	var u uses
 	defer u.end()
-	native := u.strategy(s)
+	native := u.busy(s)
 	if u.err != nil {
 		return u.err
 	}

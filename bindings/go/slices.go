@@ -18,7 +18,7 @@ func AllReduce[T Element](r *Replica, op ReduceOp, data []T, options ...Option) 
 	if err := r.check(); err != nil {
 		return err
 	}
-	return fromNative(cdist.Quick_all_reduce(r.handle(), int32Of(int(op)), int(DTypeOf[T]()), bytesOf(data),
+	return r.told(cdist.Quick_all_reduce(r.handle(), int32Of(int(op)), int(DTypeOf[T]()), bytesOf(data),
 		int64(len(data)), tag, timeout))
 }
 
@@ -32,7 +32,7 @@ func Broadcast[T Element](r *Replica, root int, data []T, options ...Option) err
 	if err := r.check(); err != nil {
 		return err
 	}
-	return fromNative(cdist.Quick_broadcast(r.handle(), int32Of(root), int(DTypeOf[T]()), bytesOf(data),
+	return r.told(cdist.Quick_broadcast(r.handle(), int32Of(root), int(DTypeOf[T]()), bytesOf(data),
 		int64(len(data)), tag, timeout))
 }
 

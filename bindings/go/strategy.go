@@ -3,8 +3,11 @@
 package dist
 
 import (
+	"flag"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -17,7 +20,7 @@ type Options struct {
 	Replicas        int // 0: as many as this process may use CPUs
 	Threads         Threads
 	Placement       Placement
-	Timeout         time.Duration // longest wait for a peer in one collective; 0: 600 s; < 0: no limit
+	Timeout         time.Duration // longest wait for a peer in one collective; 0: 600 s; NoTimeout: no limit
 	Devices         []string      // names in replica order, "CPU:1" or longer; nil: CPU:0, CPU:1, ...
 	ParameterDevice string        // central storage: where variables are; "": CPU:0
 	Communication   *CommunicationOptions
@@ -30,8 +33,11 @@ type Options struct {
 	// Log takes libdist's log lines, on any thread; it must not call libdist. nil: silent.
 	Log func(level LogLevel, message string)
 	// HopGoroutine runs each replica function on a goroutine of its own while its thread waits, so that it survives
-	// runtime.Goexit (t.FailNow, t.Fatal). It costs some 20 us a replica and run. Goroutines need it not.
-	HopGoroutine bool
+	// runtime.Goexit (t.FailNow, t.Fatal): the replica has failed then. It makes a run some 50 us longer. DefaultChoice:
+	// Yes in a program of `go test`, else No; a benchmark of short runs says No. Goroutines need it not.
+	HopGoroutine Choice
+	StackSize    int64 // of each of libdist's threads, in bytes; 0: the system's default
+	AsyncBytes   int64 // most that queued asynchronous collectives may take; 0: 64 MiB, or 2 MiB a replica
 }
 
 // Strategy holds R replicas. Its methods may be called from several goroutines.
@@ -45,6 +51,12 @@ type Strategy struct {
 	functions   *hostCall // of Options.Functions
 	crossDevice *hostCall // of Options.CrossDevice
 
+	functionsRun object      // calls in which functions of the program's run: Close refuses, as it may be one of those
+	running      object      // runs, and replicas that came by Enter: Close refuses, Shutdown ends them
+	entering     int         // goroutines that are coming into a run, by mu
+	inside       insiders    // those whose functions have not returned
+	groups       atomic.Bool // its groups are there until they are closed
+
 	replica *Replica // of a default strategy, outside of runs
 
 	hosts sync.Mutex // with Goroutines: the one Run that is under way
@@ -53,9 +65,10 @@ type Strategy struct {
 
 // holdings are what ends with a strategy.
 type holdings struct {
-	mu     sync.Mutex
-	tokens []int64
-	calls  *hostCall // of Options.CrossDevice
+	mu        sync.Mutex
+	tokens    []int64
+	calls     *hostCall // of Options.CrossDevice
+	variables []int64   // of the strategy's own, those that were looked into
 }
 
 // keep registers what ends with the strategy.
@@ -71,9 +84,23 @@ func (h *holdings) add(token int64) {
 	h.tokens = append(h.tokens, token)
 }
 
-func (h *holdings) end() {
+// ends says that a variable, which was looked into, ends with the strategy.
+func (s *Strategy) ends(variable int64) {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	if !slices.Contains(s.held.variables, variable) {
+		s.held.variables = append(s.held.variables, variable)
+	}
+}
+
+// end forgets all of it; window is what becomes of variables that were looked into.
+func (h *holdings) end(window func(variable int64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, variable := range h.variables {
+		window(variable)
+	}
+	h.variables = nil
 	for _, token := range h.tokens {
 		forget(token)
 	}
@@ -92,15 +119,18 @@ func New(options Options) (*Strategy, error) {
 	native := cdist.NewDist_strategy_options()
 	defer cdist.DeleteDist_strategy_options(native)
 	communication := options.Communication.native()
+	defer deleteCommunication(communication)
 	if communication != nil {
-		defer cdist.DeleteDist_communication_options(communication)
 		native.SetCommunication(communication)
 	}
+	native.Count_memory()
 	native.SetKind(int32Of(int(options.Kind)))
 	native.SetNum_replicas(int32Of(options.Replicas))
 	native.SetThreads(int32Of(int(options.Threads)))
 	native.SetPlacement(int32Of(int(options.Placement)))
 	native.SetTimeout_ns(int64(options.Timeout))
+	native.SetStack_size_bytes(options.StackSize)
+	native.SetAsync_bytes(options.AsyncBytes)
 	if options.ParameterDevice != "" {
 		native.SetParameter_device(options.ParameterDevice)
 	}
@@ -112,7 +142,7 @@ func New(options Options) (*Strategy, error) {
 	if u.err != nil {
 		return nil, u.err
 	}
-	strategy := &Strategy{threads: options.Threads, hop: options.HopGoroutine, held: &holdings{}}
+	strategy := &Strategy{threads: options.Threads, hop: hops(options.HopGoroutine), held: &holdings{}}
 	if options.CrossDevice != nil {
 		strategy.crossDevice = options.CrossDevice.call
 		strategy.held.calls = options.CrossDevice.call.take()
@@ -123,15 +153,24 @@ func New(options Options) (*Strategy, error) {
 	options.Functions.set(strategy, native)
 	var handle int64
 	if err := cdist.Dist_strategy_create(native, &handle); err != nil {
-		strategy.held.end()
+		strategy.held.end(shutWindow)
 		return nil, fromNative(err)
 	}
 	strategy.replicas = cdist.Dist_strategy_num_replicas(handle)
 	// A net for the forgotten Close; it cannot run while a call holds the strategy.
 	strategy.native = handle
+	strategy.groups.Store(true)
 	strategy.cleanup = runtime.AddCleanup(strategy, endForgotten, forgotten{handle, strategy.held})
 	strategies.Store(handle, weak.Make(strategy))
 	return strategy, nil
+}
+
+// hops is what a choice comes to.
+func hops(choice Choice) bool {
+	if choice == DefaultChoice {
+		return flag.Lookup("test.v") != nil // which the test binaries of `go test` have
+	}
+	return choice != No
 }
 
 type forgotten struct {
@@ -142,7 +181,7 @@ type forgotten struct {
 func endForgotten(s forgotten) {
 	strategies.Delete(s.native)
 	if cdist.Dist_strategy_destroy(s.native) == nil {
-		s.held.end()
+		s.held.end(orphan)
 	}
 }
 
@@ -162,32 +201,59 @@ func strategyOf(native int64) *Strategy {
 	return s
 }
 
-// Close ends the strategy's threads. It fails with ErrFailedPrecondition while a run or another call is under way, or
-// while groups or works are left, and does nothing on a closed strategy. Values, variables and datasets made with it
-// stay readable.
+// Close ends the strategy's threads. It fails with ErrFailedPrecondition while a run is under way, or another call that was
+// given a function, or while groups or works are left: then the strategy is as it was. It waits for other calls, which are
+// short, and does nothing on a closed strategy. Values, variables and datasets made with it stay readable. Shutdown ends
+// the runs, too.
 func (s *Strategy) Close() error {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
+	s.waitable()
+	for s.ending { // by another goroutine
+		s.idle.Wait()
 	}
-	if s.borrowed {
-		return newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")
+	defer func() {
+		s.ending = false
+		s.idle.Broadcast()
+	}()
+	for !s.closed && !s.shut {
+		if s.borrowed {
+			return errBorrowed
+		}
+		if s.functionsRun.inUse() > 0 || s.running.inUse() > 0 {
+			return newError(ErrFailedPrecondition, "a run is under way: close the strategy after Run has returned, or Shutdown")
+		}
+		if s.users > 0 {
+			s.ending = true
+			s.idle.Wait()
+			continue
+		}
+		if err := cdist.Dist_strategy_destroy(s.native); err != nil {
+			return fromNative(err)
+		}
+		s.forgetNative()
+		s.held.end(shutWindow)
 	}
-	if s.users > 0 {
-		return newError(ErrFailedPrecondition, "a run is under way: close the strategy after Run has returned")
+	return nil
+}
+
+var errBorrowed = newError(ErrFailedPrecondition, "a default strategy is its thread's and ends with it")
+
+// waitable lets who holds s.mu wait for uses that end.
+func (s *Strategy) waitable() {
+	if s.idle == nil {
+		s.idle = sync.NewCond(&s.mu)
 	}
-	if err := cdist.Dist_strategy_destroy(s.native); err != nil {
-		return fromNative(err)
-	}
+}
+
+// forgetNative closes the strategy, whose handle is gone.
+func (s *Strategy) forgetNative() {
 	s.closed = true
 	s.cleanup.Stop()
 	strategies.Delete(s.native)
-	s.held.end()
-	return nil
 }
 
 // NumReplicas is how many replicas are in sync; 0 for nil.

@@ -12,7 +12,7 @@ type Tensor[T Element] struct {
 	Shape   []int // nil: one dimension, all of Data; []int{} (Scalar): none, one element
 	Strides []int // nil: row-major without gaps; none is negative
 
-	owner any // of memory that is libdist's
+	owner *object // of memory that is libdist's
 }
 
 // Of is the tensor of a slice: with these dimensions, or with one where there are none.
@@ -46,7 +46,7 @@ type RawTensor struct {
 	Strides []int  // in elements; nil: row-major without gaps
 	Data    []byte // the elements, in the machine's byte order
 
-	owner any
+	owner *object
 }
 
 // Raw is t itself.
@@ -91,6 +91,44 @@ func slice[T Element](data []byte) []T {
 	}
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), uintptr(len(data))/unsafe.Sizeof(zero))
+}
+
+// copied is a tensor of libdist's in memory of Go's, row-major.
+func (t RawTensor) copied() RawTensor {
+	size := t.DType.Size()
+	elements := 1
+	for _, n := range t.Shape {
+		elements *= n
+	}
+	out := RawTensor{DType: t.DType, Shape: t.Shape, Data: aligned(elements * size)}
+	if t.Strides == nil {
+		copy(out.Data, t.Data)
+		return out
+	}
+	index := make([]int, len(t.Shape))
+	for to := 0; to < len(out.Data); to += size {
+		from := 0
+		for d := range index {
+			from += index[d] * t.Strides[d]
+		}
+		copy(out.Data[to:to+size], t.Data[from*size:])
+		for d := len(index) - 1; d >= 0; d-- {
+			if index[d]++; index[d] < t.Shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+	return out
+}
+
+// aligned is memory that begins where any element may.
+func aligned(bytes int) []byte {
+	if bytes == 0 {
+		return nil
+	}
+	words := make([]uint64, (bytes+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), bytes)
 }
 
 // extent is how many elements lie between the first one and the end of the last; < 0 where a size is negative, which is

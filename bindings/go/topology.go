@@ -53,10 +53,11 @@ func TopologyFromHost() (*Topology, error) {
 }
 
 // Close gives the topology up; assignments made with it go on. Closing twice, and nil, are fine.
-func (t *Topology) Close() {
+func (t *Topology) Close() error {
 	if t != nil {
 		t.close()
 	}
+	return nil
 }
 
 func (u *uses) topology(t *Topology) int64 {

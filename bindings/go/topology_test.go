@@ -91,9 +91,9 @@ func TestBadTopologiesAreRefused(t *testing.T) {
 	}
 	var none *dist.Topology
 	_, err := none.TaskAt([]int{0, 0, 0, 0})
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, err = none.Explain()
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	is(t, "nil", []any{none.MeshRank(), len(none.MeshShape()), len(none.DeviceCoordinates())}, []any{0, 0, 0})
 	none.Close()
 	topology := fullTopology(t, 1, 1, 1, 2)
@@ -162,9 +162,9 @@ func TestAssignmentSaysWhoseDevicesAre(t *testing.T) {
 		fails(t, err, dist.ErrInvalidArgument, "")
 	}
 	_, err = dist.BuildDeviceAssignment(nil, 1, nil)
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, err = dist.NewDeviceAssignment(nil, want)
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, err = dist.NewDeviceAssignment(byHand.Topology(), [][][]int{{{0, 0}}})
 	fails(t, err, dist.ErrInvalidArgument, "2 coordinates; the mesh has 4")
 	_, err = dist.NewDeviceAssignment(byHand.Topology(), [][][]int{{{0, 0, 0, 0}, {0, 0}}})
@@ -193,9 +193,9 @@ func TestPartitionsAreTensorFlows(t *testing.T) {
 	assign := &dist.Partition{Kind: dist.PartitionAssign, Shape: []int{3}, NumLogicalDevices: 2, SPMD: true}
 	fails(t, assign.Check(), dist.ErrInvalidArgument, "")
 	var none *dist.Partition
-	fails(t, none.Check(), dist.ErrInvalidArgument, "NULL")
+	fails(t, none.Check(), dist.ErrInvalidArgument, "nil")
 	_, err = none.Shard(0)
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 
 	rows := &dist.Partition{Shape: []int{4, 4}, Dimensions: []int{2, 1}, NumLogicalDevices: 2}
 	columns := &dist.Partition{Shape: []int{4, 4}, Dimensions: []int{1, 2}, NumLogicalDevices: 2}
@@ -204,7 +204,7 @@ func TestPartitionsAreTensorFlows(t *testing.T) {
 		is(t, "bytes", []any{bytes, err}, []any{want, nil})
 	}
 	_, err = dist.ReshardBytes(rows, nil, dist.F32, 0)
-	fails(t, err, dist.ErrInvalidArgument, "NULL")
+	fails(t, err, dist.ErrInvalidArgument, "nil")
 	_, err = dist.ReshardBytes(rows, columns, dist.DType(99), 0)
 	fails(t, err, dist.ErrInvalidArgument, "dtype")
 }

@@ -209,7 +209,7 @@ var strategyCalls = map[string]func(p *player, l *line, a *answer) error{
 		}
 		out, err := p.strategy(l).RunValues(ctx, fn, p.theValue(l, "args"), &dist.RunOptions{
 			Kwargs:                  p.theValue(l, "kwargs"),
-			EnableDynamicBatchSize:  l.given.int("options.enable_dynamic_batch_size"),
+			EnableDynamicBatchSize:  choice(l.given, "options.enable_dynamic_batch_size"),
 			BucketizingDynamicShape: l.given.int("options.bucketizing_dynamic_shape") != 0,
 		})
 		if err == nil {

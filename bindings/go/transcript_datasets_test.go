@@ -23,10 +23,10 @@ func datasetOptions(l *line) *dist.DatasetOptions {
 		WorkerBatches:        f.int("options.worker_batches") != 0,
 		ShardHint:            f.int("options.shard_hint") != 0,
 		Interleave:           f.int("options.interleave"),
-		StaticShapes:         f.int("options.static_shapes"),
+		StaticShapes:         choice(f, "options.static_shapes"),
 		ReplicationMode:      dist.InputMode(f.int("options.replication_mode")),
-		FetchToDevice:        f.int("options.fetch_to_device"),
-		PlaceDatasetOnDevice: f.int("options.place_dataset_on_device"),
+		FetchToDevice:        choice(f, "options.fetch_to_device"),
+		PlaceDatasetOnDevice: f.int("options.place_dataset_on_device") != 0,
 	}
 	if _, has := f["options.batch_sizes"]; has {
 		options.BatchSizes = []int64{}

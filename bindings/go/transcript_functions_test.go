@@ -38,7 +38,7 @@ func (p *player) finish(l *line) (*dist.Value, error) {
 	if code := dist.Code(l.answered.int("status")); code != 0 {
 		text := l.answered.text("error")
 		if failure != nil { // the cause itself, where it is
-			if failed, words := statusOf(failure); failed == code && (words == text || l.answered["error"] == "?") {
+			if failed, words := statusOf(failure); failed == code && (sameText(text, words) || l.answered["error"] == "?") {
 				return nil, failure
 			}
 		}

@@ -169,3 +169,8 @@ func (f fields) tensors(key string) []dist.Array {
 	}
 	return list
 }
+
+// choice is a field that is 1, -1 or 0 in C.
+func choice(f fields, key string) dist.Choice {
+	return map[int]dist.Choice{1: dist.Yes, -1: dist.No}[f.int(key)]
+}

@@ -54,11 +54,10 @@ var valueCalls = map[string]func(p *player, l *line, a *answer) error{
 		return nil
 	},
 	"value_tensor": func(p *player, l *line, a *answer) error {
-		tensor, err := p.theValue(l, "value").Tensor()
-		if err == nil {
+		return p.theValue(l, "value").View(func(tensor dist.RawTensor) error {
 			a.tensor("out_tensor", tensor)
-		}
-		return err
+			return nil
+		})
 	},
 	"value_container": func(p *player, l *line, a *answer) error {
 		variable := p.theValue(l, "value").Container()
@@ -75,7 +74,7 @@ func (p *player) variableOptions(l *line) *dist.VariableOptions {
 		Name:            l.given.text("options.name"),
 		Aggregation:     dist.Aggregation(l.given.int("options.aggregation")),
 		Synchronization: dist.Synchronization(l.given.int("options.synchronization")),
-		Trainable:       l.given.int("options.trainable"),
+		Trainable:       choice(l.given, "options.trainable"),
 		Partitions:      l.given.int("options.partitions"),
 	}
 	if l.given["options.initial_fn"] == "1" {
@@ -218,11 +217,11 @@ var reduceCalls = map[string]func(p *player, l *line, a *answer) error{
 	},
 	"reduce_to": func(p *player, l *line, a *answer) error {
 		return a.made(p.strategy(l).ReduceTo(dist.ReduceOp(l.given.int("op")), p.theValue(l, "value"),
-			p.destination(l, "destination")))
+			p.destination(l, "destination"), nil))
 	},
 	"batch_reduce_to": func(p *player, l *line, a *answer) error {
 		items := p.items(l, "values")
-		return a.all(p.strategy(l).BatchReduceTo(dist.ReduceOp(l.given.int("op")), items, p.destinations(l, len(items))))
+		return a.all(p.strategy(l).BatchReduceTo(dist.ReduceOp(l.given.int("op")), items, p.destinations(l, len(items)), nil))
 	},
 	"broadcast_to": func(p *player, l *line, a *answer) error {
 		return a.made(p.strategy(l).BroadcastTo(p.theValue(l, "value"), p.destination(l, "destination")))

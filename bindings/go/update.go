@@ -40,10 +40,10 @@ type updateValuesCall struct {
 // Update is called by libdist for Strategy.Update.
 func (callbacks) Update(token, copy, args int64) int {
 	c := registered[*updateCall](token)
-	return c.callback(func() error {
+	return c.lend(func(owner *object) error {
 		given := lend(args)
 		defer given.Close()
-		return c.fn(tensorAt(copy, 0), given)
+		return c.fn(tensorAt(copy, 0, owner), given)
 	})
 }
 
@@ -52,8 +52,10 @@ func (callbacks) Update_values(token int64, replica int, device string, copy, ar
 	c := registered[*updateValuesCall](token)
 	return c.makes(func() (*Value, error) {
 		place := UpdatePlace{Replica: replica, Device: device}
+		owner := &object{}
+		defer owner.close()
 		if copy != 0 {
-			place.Copy = tensorAt(copy, 0)
+			place.Copy = tensorAt(copy, 0, owner)
 		}
 		given, named := lend(args), lend(kwargs)
 		defer given.Close()
@@ -67,7 +69,7 @@ func (callbacks) Update_values(token int64, replica int, device string, copy, ar
 func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
 	var u uses
 	defer u.end()
-	strategy, variable, handle := u.strategy(s), u.variable(v), u.value(args)
+	strategy, variable, handle := u.busy(s), u.variable(v), u.value(args)
 	if u.err != nil {
 		return u.err
 	}
@@ -82,7 +84,7 @@ func (s *Strategy) Update(v *Variable, fn UpdateFunc, args *Value) error {
 func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy, variable := u.strategy(s), u.variable(v)
+	strategy, variable := u.busy(s), u.variable(v)
 	return u.update(&failures{}, fn, args, options,
 		func(token, args, kwargs int64, o cdist.Dist_update_options, out *int64) error {
 			return cdist.Dist_update_values(strategy, variable, token, args, kwargs, o, out)
@@ -93,7 +95,7 @@ func (s *Strategy) UpdateValues(v *Variable, fn UpdateValuesFunc, args *Value, o
 func (s *Strategy) UpdateNonSlot(fn UpdateValuesFunc, args *Value, options *UpdateOptions) (*Value, error) {
 	var u uses
 	defer u.end()
-	strategy := u.strategy(s)
+	strategy := u.busy(s)
 	return u.update(&failures{}, fn, args, options,
 		func(token, args, kwargs int64, o cdist.Dist_update_options, out *int64) error {
 			return cdist.Dist_update_non_slot(strategy, token, args, kwargs, o, out)

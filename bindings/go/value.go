@@ -4,7 +4,6 @@ package dist
 
 import (
 	"iter"
-	"runtime"
 	"sync"
 
 	"libdist.example/dist/internal/cdist"
@@ -105,14 +104,15 @@ func (v *Value) with(call func(native int64) error) error {
 }
 
 // Close gives the value up; values that it is a part of keep it. Closing twice, and nil, are fine.
-func (v *Value) Close() {
+func (v *Value) Close() error {
 	if v == nil {
-		return
+		return nil
 	}
 	v.close()
 	if v.taken != nil && v.taken.root == v {
 		v.taken.close()
 	}
+	return nil
 }
 
 // Retain is the same value once more, with an end of its own; nil for nil and for a closed one.
@@ -197,38 +197,55 @@ func (v *Value) Get(key string) (item *Value) {
 	return item
 }
 
-// Tensor is the tensor that the value is, without a copy: there until the value is closed. Of a variable, replica 0's
-// copy. View and Read give one of an element type.
-func (v *Value) Tensor() (tensor RawTensor, err error) {
-	err = v.with(func(native int64) error {
+// View calls fn with the tensor that the value is, where libdist has it: without a copy, for the time of the call. Of a
+// variable it is replica 0's copy. Nobody may write to it. Close waits for the call; a slice that is kept beyond it leads
+// to memory that is somebody else's, or nobody's: Tensor and Read give what can be kept.
+func (v *Value) View(fn func(tensor RawTensor) error) error {
+	if fn == nil {
+		return errNoView
+	}
+	return v.with(func(native int64) error {
 		numbers := make([]int64, mostNumbers)
 		if err := cdist.Dist_value_tensor(native, numbers); err != nil {
 			return fromNative(err)
 		}
-		tensor = unpack(numbers, v)
+		return borrow(func(owner *object) error { return fn(unpack(numbers, owner)) })
+	})
+}
+
+var errNoView = newError(ErrInvalidArgument, "fn is nil: pass the function that looks at the tensor")
+
+// View is Value.View of an element type.
+func View[T Element](v *Value, fn func(tensor Tensor[T]) error) error {
+	if fn == nil {
+		return errNoView
+	}
+	return v.View(func(raw RawTensor) error {
+		tensor, err := As[T](raw)
+		if err != nil {
+			return err
+		}
+		return fn(tensor)
+	})
+}
+
+// Tensor is a copy of the tensor that the value is, row-major; of a variable, of replica 0's copy.
+func (v *Value) Tensor() (tensor RawTensor, err error) {
+	err = v.View(func(raw RawTensor) error {
+		tensor = raw.copied()
 		return nil
 	})
 	return tensor, err
 }
 
-// View is the tensor that a value is, without a copy: there until the value is closed, and as long as the Tensor is
-// reachable (its Data alone do not keep it). Nobody may write to it.
-func View[T Element](v *Value) (Tensor[T], error) {
-	raw, err := v.Tensor()
-	if err != nil {
-		return Tensor[T]{}, err
-	}
-	return As[T](raw)
-}
-
-// Read is a copy of the tensor that a value is, row-major.
+// Read is Value.Tensor of an element type: a copy, row-major.
 func Read[T Element](v *Value) (Tensor[T], error) {
-	view, err := View[T](v)
-	if err != nil {
-		return Tensor[T]{}, err
-	}
-	defer runtime.KeepAlive(v)
-	return view.copied(), nil
+	var read Tensor[T]
+	err := View(v, func(tensor Tensor[T]) (err error) {
+		read, err = As[T](tensor.Raw().copied())
+		return err
+	})
+	return read, err
 }
 
 // ReadScalar is the one element of a tensor without dimensions, or of one element.
@@ -242,31 +259,6 @@ func ReadScalar[T Element](v *Value) (T, error) {
 		return zero, newError(ErrInvalidArgument, "the tensor has shape %v: a scalar is wanted", tensor.Shape)
 	}
 	return tensor.Data[0], nil
-}
-
-// copied is a tensor of libdist's in memory of its own, row-major.
-func (t Tensor[T]) copied() Tensor[T] {
-	raw := t.Raw()
-	out := Tensor[T]{Data: make([]T, t.Len()), Shape: append([]int{}, raw.Shape...)}
-	if t.Strides == nil {
-		copy(out.Data, t.Data)
-		return out
-	}
-	index := make([]int, len(raw.Shape))
-	for i := range out.Data {
-		at := 0
-		for d := range index {
-			at += index[d] * t.Strides[d]
-		}
-		out.Data[i] = t.Data[at]
-		for d := len(index) - 1; d >= 0; d-- {
-			if index[d]++; index[d] < raw.Shape[d] {
-				break
-			}
-			index[d] = 0
-		}
-	}
-	return out
 }
 
 // Variable is the variable behind a variable's value, or nil. It belongs to who made it.

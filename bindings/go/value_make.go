@@ -173,6 +173,11 @@ func (callbacks) Value(token int64, replica, numReplicas int) int64 {
 
 // ValuesFromFunction is a value of what fn makes for each replica, one after another.
 func (s *Strategy) ValuesFromFunction(fn ValueFunc) (*Value, error) {
+	var u uses
+	defer u.end()
+	if u.busy(s); u.err != nil {
+		return nil, u.err
+	}
 	return s.create(nil, func(strategy int64, _ []int64, out *int64) error {
 		c := &valueCall{fn: fn}
 		token := registerIf(fn != nil, c)

@@ -81,7 +81,7 @@ func TestValuesOfEveryKind(t *testing.T) {
 	if got := list.Item(1).Text(); got != "ünï" {
 		t.Error(got)
 	}
-	view := must[dist.Tensor[float64]](t)(dist.View[float64](list.Item(3)))
+	view := must[dist.Tensor[float64]](t)(dist.Read[float64](list.Item(3)))
 	if view.Shape[1] != 3 || view.Data[5] != 6 {
 		t.Error(view)
 	}
@@ -91,7 +91,7 @@ func TestValuesOfEveryKind(t *testing.T) {
 	if list.Len() != 5 || list.Item(5) != nil || list.Item(-1) != nil || list.Item(2).Kind() != dist.NoneValue {
 		t.Error(list)
 	}
-	if _, err := dist.View[float32](list.Item(3)); !errors.Is(err, dist.ErrInvalidArgument) {
+	if _, err := dist.Read[float32](list.Item(3)); !errors.Is(err, dist.ErrInvalidArgument) {
 		t.Error("another element type:", err)
 	}
 	if again := list.Retain(); !again.Same(list) || again.Same(text) {
@@ -113,9 +113,13 @@ func TestWrappedMemoryIsShared(t *testing.T) {
 	v := must[*dist.Value](t)(s.WrapTensor(dist.Of(data)))
 	data[3] = 5
 	runtime.GC()
-	view := must[dist.Tensor[float32]](t)(dist.View[float32](v))
-	if &view.Data[0] != &data[0] || view.Data[3] != 5 {
-		t.Error("the memory is not the slice's")
+	if err := dist.View(v, func(view dist.Tensor[float32]) error {
+		if &view.Data[0] != &data[0] || view.Data[3] != 5 {
+			t.Error("the memory is not the slice's")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 	v.Close()
 }

@@ -14,8 +14,8 @@ type VariableOptions struct {
 	Name            string // "": "Variable"
 	Aggregation     Aggregation
 	Synchronization Synchronization
-	Trainable       int // 1: yes; -1: no; 0: yes, unless it is synchronized on reading
-	Partitions      int // 0 or 1: the variable is in one piece
+	Trainable       Choice // DefaultChoice: yes, unless it is synchronized on reading
+	Partitions      int    // 0 or 1: the variable is in one piece
 	// Initial makes the first value, instead of an initial tensor; it is called once, and its value is taken over.
 	Initial func() (*Value, error)
 }
@@ -39,7 +39,7 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 	if o != nil {
 		native.SetAggregation(int32Of(int(o.Aggregation)))
 		native.SetSynchronization(int32Of(int(o.Synchronization)))
-		native.SetTrainable(int32Of(o.Trainable))
+		native.SetTrainable(o.Trainable.native())
 		native.SetPartitions(int32Of(o.Partitions))
 		if o.Name != "" {
 			native.SetName(o.Name)
@@ -59,7 +59,7 @@ func (o *VariableOptions) native(create func(cdist.Dist_variable_options) error)
 func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variable, error) {
 	var u uses
 	defer u.end()
-	strategy, numbers := u.strategy(s), u.tensor(initial)
+	strategy, numbers := u.busy(s), u.tensor(initial)
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -70,7 +70,8 @@ func (s *Strategy) NewVariable(initial Array, options *VariableOptions) (*Variab
 		return nil, err
 	}
 	v := &Variable{}
-	v.open(out, cdist.Dist_variable_destroy, nil)
+	v.forget = forgetVariable
+	v.open(out, closeVariable, nil)
 	return v, nil
 }
 
@@ -115,10 +116,11 @@ func (v *Variable) with(call func(native int64) error) error {
 
 // Close ends a variable that NewVariable made; not while a run uses it. Values made of it keep its memory. One that
 // belongs to something else ends with that.
-func (v *Variable) Close() {
+func (v *Variable) Close() error {
 	if v != nil {
 		v.close()
 	}
+	return nil
 }
 
 // Same says whether both are one variable of libdist's.
@@ -165,15 +167,26 @@ func (v *Variable) CopyName(index int) string {
 	return ask(v, func(native int64) string { return cdist.Dist_variable_copy_name(native, int32Of(index)) })
 }
 
-// Component is a view of what replica replicaID has of the variable: its own copy, or the one that all share. It is there
-// until the variable is closed. A replica may write to its own; that all copies stay equal is then its affair.
+// Component is a view of what replica replicaID has of the variable: its own copy, or the one that all share. A replica may
+// write to its own; that all copies stay equal is then its affair.
+//
+// Its Data is the variable's memory itself. It is there until the variable, or what that belongs to, is closed; after
+// that calls refuse the tensor. The collector cannot see what a slice leads into, and does not end a variable that was
+// looked into: Close it.
 func (v *Variable) Component(replicaID int) (tensor RawTensor, err error) {
 	err = v.with(func(native int64) error {
 		numbers := make([]int64, mostNumbers)
 		if err := cdist.Dist_variable_component(native, int32Of(replicaID), numbers); err != nil {
 			return fromNative(err)
 		}
-		tensor = unpack(numbers, v)
+		window, err := windowOf(native)
+		if err != nil {
+			return err
+		}
+		if owner, ok := v.owner.(interface{ ends(variable int64) }); ok {
+			owner.ends(native)
+		}
+		tensor = unpack(numbers, window)
 		return nil
 	})
 	return tensor, err

@@ -8,11 +8,11 @@ import "libdist.example/dist/internal/cdist"
 func (s *Strategy) together(v *Variable, call func(strategy, variable int64) error) error {
 	var u uses
 	defer u.end()
-	strategy, variable := u.strategy(s), u.variable(v)
+	strategy, variable := u.busy(s), u.variable(v)
 	if u.err != nil {
 		return u.err
 	}
-	return fromNative(call(strategy, variable))
+	return s.reducing(func() error { return call(strategy, variable) })
 }
 
 // VariableDevice is the device that a copy of a variable is on, as ParameterDevice names it.
@@ -55,11 +55,11 @@ func (s *Strategy) VariableScatter(v *Variable, how ScatterHow, slices *Value) e
 func (s *Strategy) change(v *Variable, how int, value *Value, call func(int64, int64, int, int64) error) error {
 	var u uses
 	defer u.end()
-	strategy, variable, handle := u.strategy(s), u.variable(v), u.value(value)
+	strategy, variable, handle := u.busy(s), u.variable(v), u.value(value)
 	if u.err != nil {
 		return u.err
 	}
-	return fromNative(call(strategy, variable, int32Of(how), handle))
+	return s.reducing(func() error { return call(strategy, variable, int32Of(how), handle) })
 }
 
 // Drift is where the copies of a variable are no longer equal.
@@ -82,7 +82,7 @@ func (s *Strategy) VariableCheckDrift(v *Variable) (Drift, error) {
 
 // sharedError is the error of a call whose function another replica may have given: the program's own, or libdist's.
 func (r *Replica) sharedError(err error) error {
-	return r.given().own(err)
+	return r.told(r.given().own(err))
 }
 
 // Read is this replica's copy of a variable as a new tensor; Component gives a view of it.

@@ -3,6 +3,7 @@
 package dist
 
 import (
+	"context"
 	"runtime"
 	"time"
 
@@ -23,18 +24,23 @@ type workHold struct {
 	pins     runtime.Pinner
 	tokens   []int64
 	user     *operators
-	strategy *Strategy // ends later
+	cancel   *canceller
+	ctx      context.Context // of Within
+	ended    bool            // the round, and the program has been told how
+	strategy *Strategy       // ends later
 	group    *Group
 }
 
 // newWork takes over what the call held for its tensors.
 func newWork(native int64, c *collective) *Work {
 	hold := &workHold{pins: c.pins, tokens: c.tokens, strategy: c.replica.strategy, group: c.choices.group}
-	c.pins, c.tokens = runtime.Pinner{}, nil
+	hold.cancel, hold.ctx = c.cancel, c.choices.ctx
+	c.pins, c.tokens, c.cancel = runtime.Pinner{}, nil, nil
 	hold.user = &c.user
 	w := &Work{replica: c.replica, hold: hold}
 	w.open(native, func(native int64) {
 		cdist.Dist_work_destroy(native)
+		hold.cancel.end()
 		hold.pins.Unpin()
 		for _, token := range hold.tokens {
 			forget(token)
@@ -57,30 +63,53 @@ func (w *Work) do(call func(native int64) error) error {
 	if u.err != nil {
 		return u.err
 	}
-	return w.hold.user.own(call(native))
+	return byContext(w.hold.ctx, w.replica.told(call(native)))
+}
+
+// round is do for what may begin a round, which has nothing of the round before.
+func (w *Work) round(call func(native int64) error) error {
+	if w != nil && w.hold.ended {
+		w.hold.ended = false
+		w.hold.user.begin()
+	}
+	return w.do(call)
+}
+
+// outcome is how the work has ended: by a panic of the program's operator, or as libdist says.
+func (w *Work) outcome(err error) error {
+	if w == nil {
+		return err
+	}
+	w.hold.ended = true
+	return w.hold.user.own(err)
 }
 
 // Start begins a round of planned work: all tensors that are not ready yet are from now on.
-func (w *Work) Start() error { return w.do(cdist.Dist_work_start) }
+func (w *Work) Start() error {
+	return w.round(cdist.Dist_work_start)
+}
 
 // Ready says that one tensor of the planned list is ready; the first of a round begins it.
 func (w *Work) Ready(tensor int) error {
-	return w.do(func(native int64) error { return cdist.Dist_work_ready(native, int64(tensor)) })
+	return w.round(func(native int64) error { return cdist.Dist_work_ready(native, int64(tensor)) })
 }
 
 // Test says whether the work has ended, and how. It does a part of it where there is one to do.
 func (w *Work) Test() (done bool, err error) {
 	var out int32
 	err = w.do(func(native int64) error { return cdist.Dist_work_test(native, &out) })
+	if out != 0 {
+		err = w.outcome(err)
+	}
 	return out != 0, err
 }
 
 // Wait waits until the work has ended, and says how; at most as long as the collective's options allow.
 func (w *Work) Wait() error { return w.WaitFor(0) }
 
-// WaitFor is Wait with a limit of its own; 0: that of the collective's options; < 0: none.
+// WaitFor is Wait with a limit of its own; 0: that of the collective's options; NoTimeout: none.
 func (w *Work) WaitFor(timeout time.Duration) error {
-	return w.do(func(native int64) error { return cdist.Dist_work_wait(native, int64(timeout)) })
+	return w.outcome(w.do(func(native int64) error { return cdist.Dist_work_wait(native, int64(timeout)) }))
 }
 
 // WaitAny waits until one of the works has ended: works[index], and says how.
@@ -100,6 +129,10 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	}
 	var out uint64
 	err = fromNative(cdist.Dist_work_wait_any(handles, int64(len(handles)), int64(timeout), &out))
+	if len(works) > 0 && out < uint64(len(works)) {
+		w := works[out]
+		err = w.outcome(byContext(w.hold.ctx, w.replica.told(err)))
+	}
 	return int(out), err
 }
 
@@ -107,9 +140,10 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 func (w *Work) Cancel() error { return w.do(cdist.Dist_work_cancel) }
 
 // Close gives up the handle, after the work has ended; it waits where it has not. Before Strategy.Close.
-func (w *Work) Close() {
+func (w *Work) Close() error {
 	if w != nil {
 		w.replica.works.Delete(w)
 		w.close()
 	}
+	return nil
 }

@@ -93,7 +93,7 @@ func step(r *dist.Replica, v *dist.Variable) error {
 
 // merge is merge_fn: once for all replicas, whose values it gets as one per-replica value.
 func merge(s *dist.Strategy, value *dist.Value, v *dist.Variable) error {
-	reduced, err := s.BatchReduceTo(dist.Sum, []*dist.Value{value}, []dist.Destination{{Variable: v}})
+	reduced, err := s.BatchReduceTo(dist.Sum, []*dist.Value{value}, []dist.Destination{{Variable: v}}, nil)
 	if err != nil {
 		return err
 	}

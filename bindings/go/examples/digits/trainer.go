@@ -86,7 +86,7 @@ func (t *trainer) pass(ctx context.Context, dataset *dist.Dataset, fn dist.Value
 func countRows(b *dist.Value) (rows int, err error) {
 	labels := b.Item(1)
 	count := func(v *dist.Value) error {
-		tensor, err := dist.View[int32](v)
+		tensor, err := dist.Read[int32](v)
 		for _, label := range tensor.Data {
 			if label != noLabel {
 				rows++
@@ -106,13 +106,13 @@ func countRows(b *dist.Value) (rows int, err error) {
 }
 
 // parts are a replica's micro-batches: of rows, one of whatever size. A replica that got nothing has an empty one. They
-// are views of what it was given.
+// are copies of what it was given, which ends with its function.
 func parts(args *dist.Value) ([]batch, error) {
-	features, err := dist.View[float32](args.Item(0))
+	features, err := dist.Read[float32](args.Item(0))
 	if err != nil {
 		return nil, err
 	}
-	labels, err := dist.View[int32](args.Item(1))
+	labels, err := dist.Read[int32](args.Item(1))
 	if err != nil {
 		return nil, err
 	}

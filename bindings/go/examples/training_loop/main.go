@@ -145,11 +145,11 @@ func (m *model) step(ctx context.Context, batch *dist.Value) (float64, error) {
 
 // trainStep runs on every replica, on its part of the batch: args is the list (points [n, 2], labels [n]).
 func (m *model) trainStep(r *dist.Replica, args, _ *dist.Value) (*dist.Value, error) {
-	points, err := dist.View[float32](args.Item(0))
+	points, err := dist.Read[float32](args.Item(0))
 	if err != nil {
 		return nil, err
 	}
-	labels, err := dist.View[int32](args.Item(1))
+	labels, err := dist.Read[int32](args.Item(1))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"context"
+	"errors"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// canceller asks libdist to end what was begun with it when a context is over; nil for one that never is.
+type canceller struct {
+	native int64
+	stop   func() bool   // nil: it has asked already
+	asked  chan struct{} // closed when it has
+}
+
+// cancelWith watches a context, until end.
+func cancelWith(ctx context.Context) (*canceller, error) {
+	if ctx == nil || ctx.Done() == nil {
+		return nil, nil
+	}
+	native, err := takeCancel()
+	if err != nil {
+		return nil, err
+	}
+	c := &canceller{native: native, asked: make(chan struct{})}
+	ask := func() {
+		defer close(c.asked)
+		_ = cdist.Dist_cancel_signal(c.native, why(ctx).Error()) // refuses only what no program can give here
+	}
+	if ctx.Err() != nil { // what begins with it ends at once
+		ask()
+	} else {
+		c.stop = context.AfterFunc(ctx, ask)
+	}
+	return c, nil
+}
+
+// spare are cancel objects that have asked for nothing: to make one costs system calls, more than a short run.
+var spare = make(chan int64, 64)
+
+func takeCancel() (native int64, err error) {
+	select {
+	case native = <-spare:
+		return native, nil
+	default:
+		err = fromNative(cdist.Dist_cancel_create(nil, &native))
+		return native, err
+	}
+}
+
+// handle is 0, which is NULL, for nil.
+func (c *canceller) handle() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.native
+}
+
+// end gives the watch up, when what was begun with it is over; what it has asked for, it has asked for.
+func (c *canceller) end() {
+	if c == nil {
+		return
+	}
+	if c.stop != nil && c.stop() {
+		select {
+		case spare <- c.native:
+			return
+		default:
+		}
+	} else {
+		<-c.asked
+	}
+	cdist.Dist_cancel_destroy(c.native)
+}
+
+// endInside is end where a part of what was begun is not over.
+func (c *canceller) endInside() {
+	if c == nil {
+		return
+	}
+	if c.stop == nil || !c.stop() {
+		<-c.asked
+	}
+	cdist.Dist_cancel_destroy(c.native)
+}
+
+// contextOr is ctx; nil is one that never ends.
+func contextOr(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// ended is why a context is over: what it says itself, and the program's own cause.
+type ended struct{ err, cause error }
+
+func why(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return &ended{ctx.Err(), cause}
+	}
+	return ctx.Err()
+}
+
+func (e *ended) Error() string { return e.err.Error() + ": " + e.cause.Error() }
+
+func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }
+
+// byContext is err as it is where a context that is over has ended the call: a deadline where that was one, with the
+// context's error and its cause.
+func byContext(ctx context.Context, err error) error {
+	if err == nil || ctx == nil || ctx.Err() == nil || !errors.Is(err, ErrCancelled) {
+		return err
+	}
+	report := notBegun(ctx)
+	report.Message = "the context ended the run"
+	if libdist, ok := err.(*Error); ok {
+		if libdist.cause != nil {
+			return err // it says so already
+		}
+		code, cause := report.Code, report.cause
+		*report = *libdist
+		report.Code, report.cause, report.told = code, cause, ""
+		return report
+	}
+	report.cause = &ended{report.cause, err}
+	return report
+}
+
+// notBegun is the error of a call whose context was over before.
+func notBegun(ctx context.Context) *Error {
+	code := ErrCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = ErrDeadlineExceeded
+	}
+	report := newError(code, "the context ended before the run began")
+	report.cause = why(ctx)
+	return report
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// nativeMemory bounds what is forgotten of libdist's memory. The garbage collector closes forgotten objects, but it runs
+// when Go's own heap has grown, of which a value of many MiB is some hundred bytes. So libdist's memory is counted where
+// it is allocated, and the collector is called when so much more is held than after its last time.
+var nativeMemory = memoryBound{held: (*atomic.Int64)(pointer(cdist.Memory_counter()))}
+
+func init() {
+	nativeMemory.slack.Store(defaultSlack)
+	nativeMemory.next.Store(defaultSlack)
+}
+
+const (
+	defaultSlack = 64 << 20
+	mostSlack    = 1 << 30
+	patience     = 20 * time.Millisecond // with the cleanups that a collection has found
+)
+
+type memoryBound struct {
+	held  *atomic.Int64 // C's counter
+	slack atomic.Int64
+	next  atomic.Int64 // where the collector is called
+	mu    sync.Mutex   // of who calls it; the others wait, so that they make no more meanwhile
+}
+
+// bound is called where an object of libdist's has been made.
+func (m *memoryBound) bound() {
+	if m.held.Load() >= m.next.Load() {
+		m.collect()
+	}
+}
+
+func (m *memoryBound) collect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slack := m.slack.Load()
+	if slack < 0 || m.held.Load() < m.next.Load() {
+		return
+	}
+	called := canary()
+	runtime.GC() // queues the cleanups; goroutines of the runtime's call them
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-called:
+	case <-late.C:
+	}
+	for before := int64(-1); before != m.held.Load(); time.Sleep(patience / 100) {
+		before = m.held.Load()
+	}
+	held := m.held.Load()
+	m.next.Store(held + max(slack, min(held/4, mostSlack)))
+}
+
+// canary is closed when the cleanups of a collection are being called.
+func canary() <-chan struct{} {
+	called := make(chan struct{})
+	runtime.AddCleanup(&struct{ forgotten [4]*int }{}, func(called chan struct{}) { close(called) }, called)
+	return called
+}
+
+// NativeMemory is how many bytes libdist holds for this process's strategies: their own, and those of values, variables
+// and all else that was made with them.
+func NativeMemory() int64 { return nativeMemory.held.Load() }
+
+// SetMemorySlack says how many bytes more than after the last collection libdist may hold before this package calls the
+// garbage collector, which closes what the program has forgotten; it gives the number before, at first 64 MiB. Where more
+// than four times as much is in use, a quarter of that is the slack, at most 1 GiB. < 0: the collector is never called.
+func SetMemorySlack(bytes int64) (before int64) {
+	before = nativeMemory.slack.Swap(bytes)
+	nativeMemory.next.Store(nativeMemory.held.Load() + max(bytes, 0))
+	return before
+}
+
+// Closer closes many things at once: the zero Closer is ready, and is for one goroutine.
+//
+//	var all dist.Closer
+//	defer all.Close()
+//	loss := dist.Keep(&all, value)
+type Closer struct{ list []interface{ Close() error } }
+
+// Keep gives what it was given, and has the Closer close it.
+func Keep[T interface{ Close() error }](c *Closer, one T) T {
+	c.list = append(c.list, one)
+	return one
+}
+
+// Close closes all that was kept, the last one first, and gives the first error; the Closer may be used again.
+func (c *Closer) Close() (err error) {
+	list := c.list
+	c.list = nil
+	for i := len(list) - 1; i >= 0; i-- {
+		if failed := list[i].Close(); failed != nil && err == nil {
+			err = failed
+		}
+	}
+	return err
+}

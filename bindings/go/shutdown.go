@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dist
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"libdist.example/dist/internal/cdist"
+)
+
+// insiders are the runs of a strategy whose functions have not all returned, and replicas that came by Enter.
+type insiders struct {
+	mu      sync.Mutex
+	runs    map[*run]struct{}
+	entered map[int]struct{}
+}
+
+func (i *insiders) add(r *run) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.runs == nil {
+		i.runs = map[*run]struct{}{}
+	}
+	i.runs[r] = struct{}{}
+}
+
+func (i *insiders) remove(r *run) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.runs, r)
+}
+
+func (i *insiders) enter(id int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.entered == nil {
+		i.entered = map[int]struct{}{}
+	}
+	i.entered[id] = struct{}{}
+}
+
+func (i *insiders) leave(id int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.entered, id)
+}
+
+// ids are the replicas whose functions have not returned, ascending.
+func (i *insiders) ids() []int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var all []int
+	for id := range i.entered {
+		all = append(all, id)
+	}
+	for r := range i.runs {
+		all = append(all, r.insideNow()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Shutdown ends the strategy whatever its replicas do: it refuses new calls, cancels the run that is under way and those
+// that wait, and waits for their functions until ctx is over. nil: all is gone. Otherwise the strategy is closed too, and
+// the error, with the context's and its cause, names the replicas whose functions have not returned: collectives in them
+// fail, and what they use stays until they return.
+//
+// It fails with ErrFailedPrecondition inside a function of a replica, or in the strategy's scope, and where another call
+// that was given a function has not returned by the end of ctx: then the strategy is as it was.
+func (s *Strategy) Shutdown(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	ctx = contextOr(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waitable()
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.idle.Broadcast()
+	})()
+	for s.ending { // by another goroutine
+		s.idle.Wait()
+	}
+	if s.closed {
+		return nil
+	}
+	if s.borrowed {
+		return errBorrowed
+	}
+	s.shut = true
+	if err := s.endRuns(ctx); err != nil {
+		s.shut = false
+		s.idle.Broadcast()
+		return err
+	}
+	for {
+		stuck := s.inside.ids()
+		if len(stuck) == 0 {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return stuckIn(ctx, stuck)
+		}
+		s.idle.Wait()
+	}
+}
+
+// endRuns takes the strategy from libdist, with what is under way; s.mu is held. An error: it is as it was.
+func (s *Strategy) endRuns(ctx context.Context) error {
+	for s.users > s.running.inUse() { // questions are short; libdist ends runs, and nothing else
+		if ctx.Err() != nil {
+			report := newError(ErrFailedPrecondition, "a call that was given a function has not returned, and is no run")
+			report.cause = why(ctx)
+			return report
+		}
+		s.idle.Wait()
+	}
+	for s.entering > 0 && ctx.Err() == nil {
+		s.idle.Wait()
+	}
+	err := fromNative(cdist.Dist_strategy_shutdown(s.native, 0))
+	left := codeOf(err) == ErrDeadlineExceeded
+	if err != nil && !left {
+		return err
+	}
+	s.groups.Store(false)
+	s.forgetNative()
+	if left && s.users > 0 {
+		s.destroy = func(int64) { s.held.end(shutWindow) } // by the last who uses it
+		return nil
+	}
+	s.held.end(shutWindow)
+	return nil
+}
+
+// hasLeft tells a Shutdown that a replica's function has returned.
+func (s *Strategy) hasLeft() {
+	if s.groups.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle != nil {
+		s.idle.Broadcast()
+	}
+}
+
+func stuckIn(ctx context.Context, ids []int) error {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = fmt.Sprint(id)
+	}
+	report := notBegun(ctx)
+	report.Replica = ids[0]
+	if len(ids) == 1 {
+		report.Message = fmt.Sprintf("replica %s has not returned from its function", words[0])
+	} else {
+		report.Message = fmt.Sprintf("replicas %s have not returned from their functions", strings.Join(words, ", "))
+	}
+	report.Hint = "the strategy is closed; what they use is freed when they return"
+	return report
+}
