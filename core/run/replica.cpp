@@ -70,16 +70,18 @@ Status Replica::not_here(const char* call) const noexcept {
   }
   if (thread != this_thread()) return of_another(call);
   if (away_ == Away::kNo) return kOk;
-  if (away_ == Away::kOnDevices) {
-    return failed_precondition(
-        "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "
-        "their function gets",
-        call, id_);
-  }
+  if (away_ == Away::kOnDevices) return devices_run(call);
   return failed_precondition(
       "%s() belongs to the replica context, and this is a merge function, which runs once for all "
       "replicas: use the strategy's functions here",
       call);
+}
+
+Status Replica::devices_run(const char* call) const noexcept {
+  return failed_precondition(
+      "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "
+      "their function gets",
+      call, id_);
 }
 
 Status Replica::of_another(const char* call) const noexcept {
@@ -90,6 +92,9 @@ Status Replica::of_another(const char* call) const noexcept {
         "is "
         "for the thread that its function runs on",
         call, Name(*this).c_str());
+  }
+  if (here->is_device() && here->copy() == id_ && here->pool().owner() == pool_.owner()) {
+    return devices_run(call);
   }
   return failed_precondition(
       "%s(): this is %s's handle%s, and the calling thread is in the function of %s: use the handle that "

@@ -101,6 +101,7 @@ class Replica {
   Status not_here(const char* call) const noexcept;
   Status is_a_part(const char* call) const noexcept;
   Status of_another(const char* call) const noexcept;
+  Status devices_run(const char* call) const noexcept;
   Status check_attach() const noexcept;
 
   // The thread that its function runs on, where its handle may be used; else kNobody. All that the steady

@@ -44,6 +44,7 @@ VALID_HERE = {
     ("dist_group_destroy", "group"): "own_group(f)",
     ("dist_metric_create", "kind"): "DIST_METRIC_SUM",
     ("dist_replica_enter", "strategy"): "f->host",
+    ("dist_replica_attach", "replica"): "detached(f)",
     ("dist_replica_leave", "replica"): "entered(f)",
     ("dist_scope_exit", "strategy"): "scoped(f)",
     ("dist_strategy_destroy", "strategy"): "f->host",

@@ -253,6 +253,10 @@ static inline dist_replica *entered(struct fixture *f) {
   NEED(dist_replica_enter(f->host, 0, &replica));
   return replica;
 }
+static inline dist_replica *detached(struct fixture *f) {
+  NEED(dist_replica_detach(f->replica));
+  return f->replica;
+}
 static dist_status replicate(dist_replica *replica, void *user_data) {
   struct fixture *f = user_data;
   return dist_replicate_to_logical_devices(replica, f->value, &f->items[1]);
