@@ -421,11 +421,10 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
     Sync::writing(member.failure);
     member.failure = failure;
   }
-  member.returned = returned.code();
+  member.departure.returned = returned.code();
   mark_left(me);
   if (poisoned()) return;
-  Statement& statement = outgoing_statement(me) = departure();
-  statement.returned = returned.code();
+  outgoing_statement(me) = member.departure;
   publish(me);
   if (policy_.crowded) count_in();
   // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the

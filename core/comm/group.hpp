@@ -272,11 +272,11 @@ class BasicGroup final : public Gathering {
   bool has_left(int rank) const noexcept {
     return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
   }
-  // What a member that has left returned, and why where that is a failure.
-  Status returned(int rank, const ErrorRecord** out_failure) const noexcept {
+  // What a member that has left says with that, and why where it is a failure.
+  const Statement& departed(int rank, const ErrorRecord** out_failure) const noexcept {
     const Member& member = members_[rank];
-    *out_failure = member.returned == DIST_OK ? nullptr : &member.failure;
-    return Status(member.returned);
+    *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
+    return member.departure;
   }
   const int32_t* ids() const noexcept { return ids_; }
   // Runs that have ended in trouble.
@@ -360,8 +360,8 @@ class BasicGroup final : public Gathering {
     int64_t arrived_ns = kNotYet;  // when it began to wait in earnest
     Atomic<uint32_t> left{0};      // the latest run that it has left
     Statement statements[2];
-    dist_status returned = DIST_OK;  // with what it left
-    ErrorRecord failure;             // why, where it failed
+    Statement departure = dist::departure();  // of the latest run that it has left
+    ErrorRecord failure;                      // why it failed there, where it did
 
     // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next
     // meeting does not wait until all have seen that it was done with this one.

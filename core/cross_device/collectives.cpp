@@ -30,6 +30,27 @@ ErrorRecord reported(const Caller& caller, const Call& call, const ErrorRecord& 
   return refusal(caller.group, call, caller.tag, caller.group.sequence(caller.me), why);
 }
 
+// The members' tensors do not fit together, as far as this concerns `member`. Apart, as the next one, since a
+// report takes time and room to set up.
+[[gnu::noinline, gnu::cold]] void explain(const Caller& caller, const Call& call, const Exchange& exchange,
+                                          int member, ErrorRecord* out_report) noexcept {
+  ErrorRecord why;
+  exchange.refuses(caller.group, member, &why);
+  *out_report = reported(caller, call, why);
+}
+[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
+                                           const Exchange& exchange) noexcept {
+  ErrorRecord report;
+  explain(caller, call, exchange, caller.me, &report);
+  return caller.group.refuse(caller.me, report);
+}
+[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Caller& caller, const Call& call,
+                                                   int peer) noexcept {
+  ErrorRecord why;
+  overlap_report(caller.group, caller.me, peer, 0, true, &why);
+  return caller.group.refuse(caller.me, reported(caller, call, why));
+}
+
 // One tensor whose bytes travel with the line: everyone reduces everything, into its own output.
 template <class Published>
 Status reduce_at_once(const Caller& caller, const Call& call, Published&& published) noexcept {
@@ -55,11 +76,7 @@ Status reduce_at_once(const Caller& caller, const Call& call, Published&& publis
     if (peer != caller.me && overlap(theirs.extra, out_bytes, line.extra, out_bytes)) overlapping = peer;
   }
   // Peers' inputs have been copied: only outputs can be in the way.
-  if (overlapping >= 0 && !shared) {
-    ErrorRecord why;
-    overlap_report(caller.group, caller.me, overlapping, 0, true, &why);
-    return group.refuse(caller.me, reported(caller, call, why));
-  }
+  if (overlapping >= 0 && !shared) return refuse_overlap(caller, call, overlapping);
   // A peer's output is touched: as with buffers.
   if (shared && !group.enter(caller.me)) return group.finish(caller.me);
   if (!shared || caller.me == 0) {
@@ -68,14 +85,6 @@ Status reduce_at_once(const Caller& caller, const Call& call, Published&& publis
     reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
   }
   return shared ? group.finish(caller.me) : kOk;
-}
-
-// The members' tensors do not fit together. Apart, since a report takes time to set up.
-[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
-                                           const Exchange& exchange) noexcept {
-  ErrorRecord why;
-  exchange.refuses(caller.group, caller.me, &why);
-  return caller.group.refuse(caller.me, reported(caller, call, why));
 }
 
 template <class Published>
@@ -109,9 +118,7 @@ Status work_alone(const Caller& caller, const Call& call) noexcept {
     const Exchange exchange(call, caller.group.size(), offers.all(), caller.cache_bytes);
     for (int member = 0; member < caller.group.size(); ++member) {
       if (!exchange.refuses(caller.group, member, nullptr)) continue;
-      ErrorRecord why;
-      exchange.refuses(caller.group, member, &why);
-      report = reported(caller, call, why);
+      explain(caller, call, exchange, member, &report);
       return &report;
     }
     const FpEnvironment environment;

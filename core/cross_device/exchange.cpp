@@ -30,41 +30,37 @@ bool is_dense(const dist_tensor& tensor) noexcept {
 
 // One region: where it comes from and where it goes.
 struct Exchange::Task {
-  static constexpr std::size_t kSources = DIST_MAX_CONTRIBUTIONS;
-  static constexpr std::size_t kDestinations = DIST_MAX_REPLICAS;
-
+  std::size_t t;  // the tensor
+  int part;
   dist_dtype in_dtype;
   dist_dtype out_dtype;
   // The region of a whole tensor that was cut along an axis consists of runs of `run` elements, one each
-  // src_step or dst_step elements; of a tensor that was not, it is one run.
+  // src_step or dst_step elements; of a tensor that was not, it is one run. It begins src_offset or
+  // dst_offset steps of `inner` elements behind the tensor's first.
   std::size_t run;
   std::size_t src_step;
   std::size_t dst_step;
+  std::size_t inner = 0;
+  int64_t src_offset = 0;
+  int64_t dst_offset = 0;
+  // In a thread's Scratch.
   std::size_t num_src = 0;
   std::size_t num_dst = 0;
-  const std::byte* src[kSources];
-  std::byte* dst[kDestinations];
-  // Only where some tensor has gaps: each one's strides, NULL where it has none, and the region's shape.
-  const int64_t* src_strides[kSources];
-  const int64_t* dst_strides[kDestinations];
+  const std::byte** src;
+  std::byte** dst;
+  const double* weights = nullptr;  // one a source; NULL: none
+  // Only where some tensor has gaps: the region's shape.
   int32_t ndim;
   int64_t shape[DIST_MAX_NDIM];
 
-  void add_source(const std::byte* data) noexcept {
-    src[num_src] = data;
-    src_strides[num_src++] = nullptr;
+  void add_source(const void* data) noexcept { src[num_src++] = static_cast<const std::byte*>(data); }
+  void add_destination(void* data) noexcept { dst[num_dst++] = static_cast<std::byte*>(data); }
+  // Elements from the tensor's first, row-major, of the region's element `at` of row `row`.
+  std::size_t src_at(std::size_t row, std::size_t at) const noexcept {
+    return static_cast<std::size_t>(src_offset) * inner + row * src_step + at;
   }
-  void add_source(const dist_tensor& tensor) noexcept {
-    src[num_src] = static_cast<const std::byte*>(tensor.data);
-    src_strides[num_src++] = is_dense(tensor) ? nullptr : tensor.strides;
-  }
-  void add_destination(std::byte* data) noexcept {
-    dst[num_dst] = data;
-    dst_strides[num_dst++] = nullptr;
-  }
-  void add_destination(const dist_tensor& tensor) noexcept {
-    dst[num_dst] = static_cast<std::byte*>(tensor.data);
-    dst_strides[num_dst++] = is_dense(tensor) ? nullptr : tensor.strides;
+  std::size_t dst_at(std::size_t row, std::size_t at) const noexcept {
+    return static_cast<std::size_t>(dst_offset) * inner + row * dst_step + at;
   }
 };
 
@@ -232,7 +228,9 @@ std::size_t Exchange::task_elements(std::size_t k) const noexcept {
 }
 
 // The tensors that a task reads and writes, whole. One output that all members share is written once.
-void Exchange::collect(Task& task, std::size_t t, int part) const noexcept {
+void Exchange::collect(Task& task) const noexcept {
+  const std::size_t t = task.t;
+  const int part = task.part;
   const bool plain = call_.n == 1 && !strided_;
   const Ranks from = givers(part);
   for (int p = from.begin; p < from.end; ++p) {
@@ -240,16 +238,12 @@ void Exchange::collect(Task& task, std::size_t t, int part) const noexcept {
     if (plain && (call_.plain() || offer.contributions == 1)) {
       task.add_source(offer.in_data);
     } else {
-      for (std::size_t j = 0; j < offer.contributions; ++j) task.add_source(offer.in[j * call_.n + t]);
+      for (std::size_t j = 0; j < offer.contributions; ++j) task.add_source(offer.in[j * call_.n + t].data);
     }
   }
   const Ranks to = getters(part);
   for (int r = to.begin; r < to.end; ++r) {
-    if (plain) {
-      task.add_destination(offers_[r]->out_data);
-    } else {
-      task.add_destination(offers_[r]->out[t]);
-    }
+    task.add_destination(plain ? offers_[r]->out_data : offers_[r]->out[t].data);
   }
   const bool shared =
       call_.collective != Collective::kScan &&
@@ -257,128 +251,162 @@ void Exchange::collect(Task& task, std::size_t t, int part) const noexcept {
   if (shared) task.num_dst = 1;
 }
 
+// Calls use(s, tensor) for the tensors of which collect() gave the addresses.
+template <class Use>
+void Exchange::for_sources(const Task& task, Use&& use) const noexcept {
+  const Ranks from = givers(task.part);
+  std::size_t s = 0;
+  for (int p = from.begin; p < from.end; ++p) {
+    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
+      use(s++, offers_[p]->in[j * call_.n + task.t]);
+    }
+  }
+}
+template <class Use>
+void Exchange::for_destinations(const Task& task, Use&& use) const noexcept {
+  const int first = getters(task.part).begin;
+  for (std::size_t d = 0; d < task.num_dst; ++d) {
+    use(d, offers_[first + static_cast<int>(d)]->out[task.t]);
+  }
+}
+
 // Narrows the sources to the part of them that is cut off for rank r.
-void Exchange::cut(Task& task, std::size_t t, int part) const noexcept {
+void Exchange::cut(Task& task) const noexcept {
+  const std::size_t t = task.t;
+  const int part = task.part;
   const bool all_to_all = call_.collective == Collective::kAllToAll;
   const int giver = givers(part).begin;
   const int getter = getters(part).begin;
   const dist_tensor& whole = offers_[giver]->in[t];
   const int32_t axis = call_.axis_of(t);
-  int64_t offset = 0;
   for (int q = 0; q < getter; ++q) {
-    offset += all_to_all ? split(giver, q, t) : offers_[q]->out[t].shape[axis];
+    task.src_offset += all_to_all ? split(giver, q, t) : offers_[q]->out[t].shape[axis];
   }
-  task.src_step = static_cast<std::size_t>(whole.shape[axis]) * inner_of(whole, axis);
-  task.run =
-      inner_of(whole, axis) *
-      static_cast<std::size_t>(all_to_all ? split(giver, getter, t) : offers_[getter]->out[t].shape[axis]);
-  for (std::size_t s = 0; s < task.num_src; ++s) {
-    const int64_t* strides = task.src_strides[s];
-    const auto step = strides != nullptr ? strides[axis] : static_cast<int64_t>(inner_of(whole, axis));
-    task.src[s] += offset * step * static_cast<int64_t>(dtype_size(task.in_dtype));
-  }
+  task.inner = inner_of(whole, axis);
+  task.src_step = static_cast<std::size_t>(whole.shape[axis]) * task.inner;
+  task.run = task.inner * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
+                                                              : offers_[getter]->out[t].shape[axis]);
 }
 
 // Narrows the destinations to the place where rank p's part belongs.
-void Exchange::join(Task& task, std::size_t t, int part) const noexcept {
+void Exchange::join(Task& task) const noexcept {
+  const std::size_t t = task.t;
+  const int part = task.part;
   const bool all_to_all = call_.collective == Collective::kAllToAll;
   const int giver = givers(part).begin;
   const int getter = getters(part).begin;
   const dist_tensor& whole = offers_[getter]->out[t];
   const int32_t axis = call_.axis_of(t);
-  int64_t offset = 0;
   for (int q = 0; q < giver; ++q) {
-    offset += all_to_all ? split(q, getter, t) : offers_[q]->in[t].shape[axis];
+    task.dst_offset += all_to_all ? split(q, getter, t) : offers_[q]->in[t].shape[axis];
   }
-  task.dst_step = static_cast<std::size_t>(whole.shape[axis]) * inner_of(whole, axis);
-  task.run = inner_of(whole, axis) * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
-                                                                         : offers_[giver]->in[t].shape[axis]);
-  for (std::size_t d = 0; d < task.num_dst; ++d) {
-    const int64_t* strides = task.dst_strides[d];
-    const auto step = strides != nullptr ? strides[axis] : static_cast<int64_t>(inner_of(whole, axis));
-    task.dst[d] += offset * step * static_cast<int64_t>(dtype_size(task.out_dtype));
-  }
+  task.inner = inner_of(whole, axis);
+  task.dst_step = static_cast<std::size_t>(whole.shape[axis]) * task.inner;
+  task.run = task.inner * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
+                                                              : offers_[giver]->in[t].shape[axis]);
 }
 
 // The region's shape, for those who step through it.
-void Exchange::shape_region(Task& task, std::size_t t) const noexcept {
-  const dist_tensor& like = call_.in != nullptr ? call_.in[t] : call_.out[t];
+void Exchange::shape_region(Task& task) const noexcept {
+  const dist_tensor& like = call_.in != nullptr ? call_.in[task.t] : call_.out[task.t];
   task.ndim = like.ndim;
   std::copy_n(like.shape, like.ndim, task.shape);
   if (call_.cuts() || call_.joins()) {
-    const int32_t axis = call_.axis_of(t);
+    const int32_t axis = call_.axis_of(task.t);
     task.shape[axis] = static_cast<int64_t>(task.run / inner_of(like, axis));
   }
 }
 
 void Exchange::run_piece(std::size_t k, std::size_t first, std::size_t count) const noexcept {
-  const std::size_t t = tensor_of(k);
-  const int part = part_of_task(k);
+  Scratch scratch;
   Task task;
-  task.in_dtype = dtype_of(t);
+  task.t = tensor_of(k);
+  task.part = part_of_task(k);
+  task.in_dtype = dtype_of(task.t);
   task.out_dtype = call_.out_dtype(task.in_dtype);
   task.run = task.src_step = task.dst_step = first + count;
-  collect(task, t, part);
-  if (call_.cuts()) cut(task, t, part);
-  if (call_.joins()) join(task, t, part);
+  task.src = scratch.take<const std::byte*>(sources_);
+  task.dst = scratch.take<std::byte*>(static_cast<std::size_t>(size_));
+  task.weights = collect_weights(scratch);
+  collect(task);
+  if (call_.cuts()) cut(task);
+  if (call_.joins()) join(task);
   // A side that is not cut has its runs one after another.
   if (call_.cuts() && !call_.joins()) task.dst_step = task.run;
   if (call_.joins() && !call_.cuts()) task.src_step = task.run;
   if (strided_) {
-    shape_region(task, t);
-    return call_.element_bytes != 0 ? run_rows(task, first, count) : run_strided(task, first, count);
+    shape_region(task);
+    return call_.element_bytes != 0 ? run_rows(task, first, count) : run_strided(task, scratch, first, count);
   }
+  // Bytes by which the pointers have been moved on.
+  std::size_t src_moved = 0;
+  std::size_t dst_moved = 0;
   while (count != 0) {
     const std::size_t row = first / task.run;
     const std::size_t at = first % task.run;
     const std::size_t n = std::min(count, task.run - at);
-    const std::byte* src[Task::kSources];
-    std::byte* dst[Task::kDestinations];
-    const std::size_t from = (row * task.src_step + at) * dtype_size(task.in_dtype);
-    const std::size_t to = (row * task.dst_step + at) * dtype_size(task.out_dtype);
-    for (std::size_t s = 0; s < task.num_src; ++s) src[s] = task.src[s] + from;
-    for (std::size_t d = 0; d < task.num_dst; ++d) dst[d] = task.dst[d] + to;
-    run_kernel(task, src, dst, n);
+    const std::size_t from = task.src_at(row, at) * dtype_size(task.in_dtype);
+    const std::size_t to = task.dst_at(row, at) * dtype_size(task.out_dtype);
+    for (std::size_t s = 0; s < task.num_src; ++s) task.src[s] += from - src_moved;
+    for (std::size_t d = 0; d < task.num_dst; ++d) task.dst[d] += to - dst_moved;
+    src_moved = from;
+    dst_moved = to;
+    run_kernel(task, n);
     first += n;
     count -= n;
   }
 }
 
+// Where the region begins in a tensor with gaps.
+std::byte* Exchange::begin_of(const Task& task, const dist_tensor& tensor, int64_t offset) const noexcept {
+  auto* const data = static_cast<std::byte*>(tensor.data);
+  if (offset == 0) return data;
+  return data +
+         offset * tensor.strides[call_.axis_of(task.t)] * static_cast<int64_t>(dtype_size(tensor.dtype));
+}
+
 // A region with gaps, in pieces that are packed, worked on and unpacked. In place is safe: an element is read
 // by all that need it before it is written.
-void Exchange::run_strided(const Task& task, std::size_t first, std::size_t count) const noexcept {
-  constexpr std::size_t kStageBytes = std::size_t{32} << 10;
-  alignas(64) std::byte stage[kStageBytes];
+void Exchange::run_strided(const Task& task, Scratch& scratch, std::size_t first,
+                           std::size_t count) const noexcept {
   const std::size_t in_size = dtype_size(task.in_dtype);
   const std::size_t out_size = dtype_size(task.out_dtype);
   const std::size_t each = std::max<std::size_t>(1, task.num_src * in_size + task.num_dst * out_size);
-  // Buffers of one element hold it aligned, whatever their neighbours measure.
-  const std::size_t most = std::max<std::size_t>(1, kStageBytes / each);
+  // Buffers of one element hold it aligned, whatever their neighbours measure. Where not even one of each
+  // tensor fits, elements are worked on where they lie, one by one.
+  const std::size_t room = scratch.left();
+  const bool packs = each <= room;
+  const std::size_t most = packs ? room / each : 1;
+  auto* const stage = scratch.take<std::byte>(room);
   while (count != 0) {
     const std::size_t row = first / task.run;
     const std::size_t at = first % task.run;
     const std::size_t n = std::min({count, task.run - at, most});
-    const std::byte* src[Task::kSources];
-    std::byte* dst[Task::kDestinations];
     std::byte* free = stage;
-    for (std::size_t s = 0; s < task.num_src; ++s) {
-      src[s] = task.src[s] + (row * task.src_step + at) * in_size;
-      if (task.src_strides[s] == nullptr) continue;
-      pack(Walk(task.shape, task.ndim, task.src_strides[s], first), task.src[s], free, n, in_size);
-      src[s] = free;
-      free += n * in_size;
-    }
-    for (std::size_t d = 0; d < task.num_dst; ++d) {
-      dst[d] = task.dst[d] + (row * task.dst_step + at) * out_size;
-      if (task.dst_strides[d] == nullptr) continue;
-      dst[d] = free;
-      free += n * out_size;
-    }
-    run_kernel(task, src, dst, n);
-    for (std::size_t d = unwritten(); d < task.num_dst; ++d) {
-      if (task.dst_strides[d] == nullptr) continue;
-      unpack(Walk(task.shape, task.ndim, task.dst_strides[d], first), dst[d], task.dst[d], n, out_size);
-    }
+    // Where the kernel finds a tensor's elements, in `free` where they have to be packed.
+    const auto aim = [&](const dist_tensor& tensor, int64_t offset, std::size_t dense, bool reads) {
+      const std::size_t size = dtype_size(tensor.dtype);
+      if (is_dense(tensor)) return static_cast<std::byte*>(tensor.data) + dense * size;
+      std::byte* const begin = begin_of(task, tensor, offset);
+      const Walk walk(task.shape, task.ndim, tensor.strides, first);
+      if (!packs) return begin + walk.offset() * static_cast<int64_t>(size);
+      std::byte* const packed = free;
+      free += n * size;
+      if (reads) pack(walk, begin, packed, n, size);
+      return packed;
+    };
+    for_sources(task, [&](std::size_t s, const dist_tensor& tensor) {
+      task.src[s] = aim(tensor, task.src_offset, task.src_at(row, at), true);
+    });
+    for_destinations(task, [&](std::size_t d, const dist_tensor& tensor) {
+      task.dst[d] = aim(tensor, task.dst_offset, task.dst_at(row, at), false);
+    });
+    run_kernel(task, n);
+    for_destinations(task, [&](std::size_t d, const dist_tensor& tensor) {
+      if (!packs || d < unwritten() || is_dense(tensor)) return;
+      std::byte* const begin = begin_of(task, tensor, task.dst_offset);
+      unpack(Walk(task.shape, task.ndim, tensor.strides, first), task.dst[d], begin, n, out_size);
+    });
     first += n;
     count -= n;
   }
@@ -387,49 +415,47 @@ void Exchange::run_strided(const Task& task, std::size_t first, std::size_t coun
 // The same where elements of the host's operator must stay whole: they do in what lies side by side in all
 // tensors, and may be too large to be packed.
 void Exchange::run_rows(const Task& task, std::size_t first, std::size_t count) const noexcept {
-  const std::size_t size = dtype_size(task.in_dtype);
   std::size_t row = task.run;
-  const auto shorten = [&](const int64_t* strides) {
-    if (strides != nullptr) row = std::min(row, contiguous_tail(task.shape, strides, task.ndim, 0));
+  const auto shorten = [&](std::size_t, const dist_tensor& tensor) {
+    if (!is_dense(tensor)) row = std::min(row, contiguous_tail(task.shape, tensor.strides, task.ndim, 0));
   };
-  std::for_each(task.src_strides, task.src_strides + task.num_src, shorten);
-  std::for_each(task.dst_strides, task.dst_strides + task.num_dst, shorten);
+  for_sources(task, shorten);
+  for_destinations(task, shorten);
   while (count != 0) {
     const std::size_t n = std::min(count, row - first % row);
-    const auto offset = [&](const int64_t* strides, std::size_t step) {
-      const std::size_t dense = first / task.run * step + first % task.run;
-      return static_cast<int64_t>(size) * (strides != nullptr
-                                               ? Walk(task.shape, task.ndim, strides, first).offset()
-                                               : static_cast<int64_t>(dense));
+    const auto aim = [&](const dist_tensor& tensor, int64_t offset, std::size_t dense) {
+      const std::size_t size = dtype_size(tensor.dtype);
+      if (is_dense(tensor)) return static_cast<std::byte*>(tensor.data) + dense * size;
+      const Walk walk(task.shape, task.ndim, tensor.strides, first);
+      return begin_of(task, tensor, offset) + walk.offset() * static_cast<int64_t>(size);
     };
-    const std::byte* src[Task::kSources];
-    std::byte* dst[Task::kDestinations];
-    for (std::size_t s = 0; s < task.num_src; ++s)
-      src[s] = task.src[s] + offset(task.src_strides[s], task.src_step);
-    for (std::size_t d = 0; d < task.num_dst; ++d)
-      dst[d] = task.dst[d] + offset(task.dst_strides[d], task.dst_step);
-    run_kernel(task, src, dst, n);
+    for_sources(task, [&](std::size_t s, const dist_tensor& tensor) {
+      task.src[s] = aim(tensor, task.src_offset, task.src_at(first / task.run, first % task.run));
+    });
+    for_destinations(task, [&](std::size_t d, const dist_tensor& tensor) {
+      task.dst[d] = aim(tensor, task.dst_offset, task.dst_at(first / task.run, first % task.run));
+    });
+    run_kernel(task, n);
     first += n;
     count -= n;
   }
 }
 
-void Exchange::run_kernel(const Task& task, const std::byte* const* src, std::byte* const* dst,
-                          std::size_t count) const noexcept {
-  if (call_.collective == Collective::kScan) return run_scan(task, src, dst, count);
+void Exchange::run_kernel(const Task& task, std::size_t count) const noexcept {
+  if (call_.collective == Collective::kScan) return run_scan(task, count);
   if (call_.op == 0) {
     const std::size_t bytes = count * dtype_size(task.in_dtype);
     for (std::size_t d = 0; d < task.num_dst; ++d) {
       if (task.num_src == 0) {
-        std::memset(dst[d], 0, bytes);
-      } else if (dst[d] != src[0]) {
+        std::memset(task.dst[d], 0, bytes);
+      } else if (task.dst[d] != task.src[0]) {
         // They may overlap: a member whose buffers do says so, perhaps after a peer has begun.
-        std::memmove(dst[d], src[0], bytes);
+        std::memmove(task.dst[d], task.src[0], bytes);
       }
     }
     return;
   }
-  fold(task.in_dtype, src, task.num_src, dst, task.num_dst, count);
+  fold({task.in_dtype, task.src, task.num_src, task.weights, task.dst, task.num_dst, count});
 }
 
 // How many outputs stay as they are: an operator of the host has no identity to begin an exclusive scan with.
@@ -439,14 +465,13 @@ std::size_t Exchange::unwritten() const noexcept {
 }
 
 // From the last member to the first, so that in place no input is overwritten before all have read it.
-void Exchange::run_scan(const Task& task, const std::byte* const* src, std::byte* const* dst,
-                        std::size_t count) const noexcept {
+void Exchange::run_scan(const Task& task, std::size_t count) const noexcept {
   const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
   for (std::size_t r = task.num_dst; r-- > 0;) {
     if (r + own != 0) {
-      fold(task.in_dtype, src, r + own, dst + r, 1, count);
+      fold({task.in_dtype, task.src, r + own, nullptr, task.dst + r, 1, count});
     } else if (unwritten() == 0) {
-      fill_identity(task.in_dtype, call_.op, dst[r], count);
+      fill_identity(task.in_dtype, call_.op, task.dst[r], count);
     }
   }
 }

@@ -27,6 +27,7 @@
 #include "core/collective/partition.hpp"
 #include "core/comm/offer.hpp"
 #include "core/cross_device/call.hpp"
+#include "core/cross_device/scratch.hpp"
 #include "core/kernel/reduce.hpp"
 
 namespace dist {
@@ -76,11 +77,27 @@ class Exchange {
     }
   }
 
-  // The reduced elements of a part of tensor t, into a dense buffer. No tensor has gaps.
-  void reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to) const noexcept;
+  // The reduced elements of a part of tensor t, into a dense buffer. No tensor has gaps. It takes
+  // fold_bytes() of the scratch, for as long as it works.
+  void reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to,
+              Scratch& scratch) const noexcept;
+  std::size_t fold_bytes() const noexcept {
+    return Scratch::bytes_of<const std::byte*>(sources_) +
+           (weighted_ ? Scratch::bytes_of<double>(sources_) : 0);
+  }
 
  private:
   struct Task;
+  // From num_src dense sources to num_dst dense destinations.
+  struct Fold {
+    dist_dtype dtype;
+    const std::byte* const* src;
+    std::size_t num_src;
+    const double* weights;  // one a source; NULL: none
+    std::byte* const* dst;
+    std::size_t num_dst;
+    std::size_t count;  // of elements
+  };
   struct Ranks {
     int begin;
     int end;
@@ -98,24 +115,23 @@ class Exchange {
   Ranks getters(int part) const noexcept;
 
   void run_piece(std::size_t k, std::size_t first, std::size_t count) const noexcept;
-  void collect(Task& task, std::size_t t, int part) const noexcept;
-  void cut(Task& task, std::size_t t, int part) const noexcept;
-  void join(Task& task, std::size_t t, int part) const noexcept;
-  void shape_region(Task& task, std::size_t t) const noexcept;
-  void run_strided(const Task& task, std::size_t first, std::size_t count) const noexcept;
+  void collect(Task& task) const noexcept;
+  template <class Use>
+  void for_sources(const Task& task, Use&& use) const noexcept;
+  template <class Use>
+  void for_destinations(const Task& task, Use&& use) const noexcept;
+  void cut(Task& task) const noexcept;
+  void join(Task& task) const noexcept;
+  void shape_region(Task& task) const noexcept;
+  std::byte* begin_of(const Task& task, const dist_tensor& tensor, int64_t offset) const noexcept;
+  void run_strided(const Task& task, Scratch& scratch, std::size_t first, std::size_t count) const noexcept;
   void run_rows(const Task& task, std::size_t first, std::size_t count) const noexcept;
-  void run_kernel(const Task& task, const std::byte* const* src, std::byte* const* dst,
-                  std::size_t count) const noexcept;
-  void run_scan(const Task& task, const std::byte* const* src, std::byte* const* dst,
-                std::size_t count) const noexcept;
-  // From num_src dense sources to num_dst dense destinations.
-  void fold(dist_dtype dtype, const std::byte* const* src, std::size_t num_src, std::byte* const* dst,
-            std::size_t num_dst, std::size_t count) const noexcept;
-  void fold_by_user(dist_dtype dtype, const std::byte* const* src, std::size_t num_src, std::byte* const* dst,
-                    std::size_t num_dst, std::size_t count) const noexcept;
-  void fold_exactly(dist_dtype dtype, const std::byte* const* src, std::size_t num_src, std::byte* const* dst,
-                    std::size_t num_dst, std::size_t count) const noexcept;
-  void collect_weights(double* weights) const noexcept;
+  void run_kernel(const Task& task, std::size_t count) const noexcept;
+  void run_scan(const Task& task, std::size_t count) const noexcept;
+  void fold(const Fold& f) const noexcept;
+  void fold_by_user(const Fold& f) const noexcept;
+  void fold_exactly(const Fold& f) const noexcept;
+  const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten() const noexcept;
 
   bool sizes_differ(const Gathering& group, ErrorRecord* out_why) const noexcept;

@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
 // The squares of a cell are added by one thread; cells' sums by everyone, in their order.
 constexpr std::size_t kCellBytes = std::size_t{64} << 10;
+// The host's operator, whose elements may be large, has no weights and makes nothing wider.
+static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * DIST_MAX_CONTRIBUTIONS);
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
@@ -45,11 +47,11 @@ class Pass {
 
   // Calls piece(t, first, count) for the pieces of some cells.
   template <class Piece>
-  void for_cells(Range cells, Piece&& piece) const noexcept {
+  void for_cells(Range cells, std::size_t piece_bytes, Piece&& piece) const noexcept {
     const std::size_t unit = exchange_.unit_bytes();
     const std::size_t cell = kCellBytes / unit;
     for_pieces(
-        call_.n, {cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, kPieceBytes / unit,
+        call_.n, {cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, piece_bytes / unit,
         [&](std::size_t t) { return elements_of(call_.in[t]); },
         [&](std::size_t t) { return dtype_size(call_.in[t].dtype); },
         [&](std::size_t t, std::size_t first, std::size_t count) {
@@ -61,20 +63,23 @@ class Pass {
 
   // Reduces and updates.
   void step(Range cells) const noexcept {
-    for_cells(cells, [&](std::size_t t, std::size_t first, std::size_t count) {
-      alignas(64) std::byte gradient[4 * kPieceBytes];  // MEAN of i8 gives f32
-      exchange_.reduce(t, first, count, gradient);
+    Scratch scratch;
+    const std::size_t most = std::min(kPieceBytes, scratch.left() - exchange_.fold_bytes());
+    auto* const gradient = scratch.take<std::byte>(most);
+    for_cells(cells, most / widening(), [&](std::size_t t, std::size_t first, std::size_t count) {
+      exchange_.reduce(t, first, count, gradient, scratch);
       apply(t, first, count, gradient, 1);
     });
   }
 
   // Reduces into rank 0's gradients; the squares of each cell go to `sums`.
   void reduce(Range cells, double* sums) const noexcept {
+    Scratch scratch;
     for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
       double sum = 0;
-      for_cells({cell, cell + 1}, [&](std::size_t t, std::size_t first, std::size_t count) {
+      for_cells({cell, cell + 1}, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
         std::byte* to = gradient_of_first(t, first);
-        exchange_.reduce(t, first, count, to);
+        exchange_.reduce(t, first, count, to, scratch);
         sum += sum_of_squares(call_.out[t].dtype, to, count);
       });
       sums[cell] = sum;
@@ -83,12 +88,21 @@ class Pass {
 
   // Updates with what reduce() left.
   void update(Range cells, double scale) const noexcept {
-    for_cells(cells, [&](std::size_t t, std::size_t first, std::size_t count) {
+    for_cells(cells, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
       apply(t, first, count, gradient_of_first(t, first), scale);
     });
   }
 
  private:
+  // How much larger gradients are than what they are reduced from: MEAN of i8 gives f32.
+  std::size_t widening() const noexcept {
+    std::size_t most = 1;
+    for (std::size_t t = 0; t < call_.n; ++t) {
+      most = std::max(most, dtype_size(call_.out[t].dtype) / dtype_size(call_.in[t].dtype));
+    }
+    return most;
+  }
+
   std::byte* gradient_of_first(std::size_t t, std::size_t first) const noexcept {
     const dist_tensor& tensor = offers_[0]->in[t];
     return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
@@ -154,12 +168,12 @@ class Pass {
     const dist_dtype dtype = call_.out[t].dtype;
     const std::size_t bytes = count * dtype_size(dtype);
     if (scale != 1) scale_elements(dtype, gradient, count, scale);
-    const Copies parameter = parameters(t, first);
-    Copies state[kMaxStates];
-    void* state_of_first[kMaxStates];
+    const auto of_first = [&](const dist_tensor& tensor) {
+      return static_cast<std::byte*>(tensor.data) + first * dtype_size(dtype);
+    };
+    void* states_of_first[kMaxStates];
     for (std::size_t s = 0; s < update_.num_states; ++s) {
-      state[s] = states(s, t, first);
-      state_of_first[s] = state[s].at[0];
+      states_of_first[s] = of_first(offers_[0]->states[s * call_.n + t]);
     }
     const dist_block block{t,
                            static_cast<int64_t>(first),
@@ -167,11 +181,11 @@ class Pass {
                            dtype,
                            static_cast<int32_t>(update_.num_states),
                            gradient,
-                           parameter.at[0],
-                           state_of_first};
+                           of_first(offers_[0]->out[t]),
+                           states_of_first};
     update_.function(&block, update_.user_data);
-    copy_to_others(parameter, bytes);
-    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(state[s], bytes);
+    copy_to_others(parameters(t, first), bytes);
+    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(states(s, t, first), bytes);
   }
 
   static void copy_to_others(const Copies& copies, std::size_t bytes) noexcept {
@@ -253,6 +267,15 @@ uint64_t sign(uint64_t signature, const Update& update) noexcept {
   return signature;
 }
 
+// The members' tensors do not fit together. Apart, since a report takes room.
+[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
+                                           const Exchange& exchange) noexcept {
+  Group& group = caller.group;
+  ErrorRecord why;
+  exchange.refuses(group, caller.me, &why);
+  return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+}
+
 // One meeting: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
 // of cells. `sums`: this member's; work gets rank 0's.
 template <class Work>
@@ -279,10 +302,7 @@ Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, i
     const Offer* offers[DIST_MAX_REPLICAS];
     for (int p = 0; p < group.size(); ++p) offers[p] = &group.line(caller.me, p).offer;
     const Exchange exchange(call, group.size(), offers, caller.cache_bytes);
-    ErrorRecord why;
-    if (exchange.refuses(group, caller.me, &why)) {
-      return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
-    }
+    if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
     const FpEnvironment environment;
     const auto& shared = *static_cast<const Shared*>(group.line(caller.me, 0).extra);
     const Pass pass(caller, call, shared.update, exchange, offers);

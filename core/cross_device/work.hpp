@@ -146,12 +146,13 @@ class Work : public Counted {
 
 // The report on work in a group. `statement_of(rank)`: what that member came for, NULL where it has not come;
 // members that have left the run count as such.
+// Apart, since it takes room on the stack.
 template <class StatementOf>
-ErrorRecord report_on_works(const Group& group, int64_t sequence, Trouble trouble, int64_t waited_ns,
-                            StatementOf&& statement_of) noexcept {
+[[gnu::noinline, gnu::cold]] ErrorRecord report_on_works(const Group& group, int64_t sequence,
+                                                         Trouble trouble, int64_t waited_ns,
+                                                         StatementOf&& statement_of) noexcept {
   const Statement* statements[DIST_MAX_REPLICAS];
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
-  Statement departures[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());
   for (std::size_t p = 0; p < size; ++p) {
     const int rank = static_cast<int>(p);
@@ -160,9 +161,7 @@ ErrorRecord report_on_works(const Group& group, int64_t sequence, Trouble troubl
     const bool left = group.has_left(rank);
     statements[p] = statement_of(rank);
     if (statements[p] != nullptr || !left) continue;
-    departures[p].collective = Collective::kReturn;
-    departures[p].returned = group.returned(rank, &failures[p]).code();
-    statements[p] = &departures[p];
+    statements[p] = &group.departed(rank, &failures[p]);
   }
   Evidence evidence;
   evidence.trouble = trouble;

@@ -50,7 +50,7 @@ void fold(const WeightedArguments& args) noexcept {
   using Stored = typename Element::Stored;
   using Acc = typename Element::Acc;
   using Result = typename Element::Result;
-  constexpr std::size_t kBlock = 512;
+  constexpr std::size_t kBlock = 128;  // three arrays of it are on the stack
   Acc total = static_cast<Acc>(args.weights[0]);
   for (std::size_t p = 1; p < args.num_src; ++p) total += static_cast<Acc>(args.weights[p]);
   const std::size_t lanes = args.count * Element::kLanes;
