@@ -128,8 +128,9 @@ class Pass {
     return copies;
   }
 
-  void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
-             double scale) const noexcept {
+  // Apart, so that its lists of copies are not on the stack beside what a reduction has there.
+  [[gnu::noinline]] void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
+                               double scale) const noexcept {
     if (update_.kind == DIST_APPLY_SGD) {
       apply_sgd(t, first, count, gradient, scale);
     } else {

@@ -15,7 +15,7 @@ namespace dist {
 class Scratch {
  public:
   // The pointers and weights of as many contributions as there can be leave room for elements.
-  static constexpr std::size_t kBytes = std::size_t{20} << 10;
+  static constexpr std::size_t kBytes = std::size_t{19} << 10;
   static constexpr std::size_t kMostPointerBytes =
       (sizeof(void*) + sizeof(double)) * DIST_MAX_CONTRIBUTIONS + sizeof(void*) * DIST_MAX_REPLICAS;
   static_assert(kMostPointerBytes < kBytes);
