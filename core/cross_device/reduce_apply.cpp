@@ -122,9 +122,11 @@ class Pass {
     for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
     return copies;
   }
+  // Of no state: none.
   Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
     Copies copies;
-    for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->states[s * call_.n + t], first);
+    for (int p = 0; s < update_.num_states && p < caller_.group.size(); ++p)
+      copies.add(offers_[p]->states[s * call_.n + t], first);
     return copies;
   }
 
@@ -142,8 +144,7 @@ class Pass {
                  double scale) const noexcept {
     const bool momentum = update_.num_states != 0;
     const Copies parameter = parameters(t, first);
-    Copies velocity;
-    if (momentum) velocity = states(0, t, first);
+    const Copies velocity = states(0, t, first);
     const SgdArguments args{gradient,
                             parameter.at,
                             momentum ? velocity.at : nullptr,

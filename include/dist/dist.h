@@ -422,7 +422,9 @@ typedef struct dist_strategy_options {
   int32_t
       use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t reserved2;         /* 0 */
-  int64_t stack_size_bytes; /* of each library thread; 0: the system's default; else at least 256 KiB */
+  /* of each library thread; 0: the system's default; else at least 256 KiB. What collectives take of it:
+     dist_replica_enter() */
+  int64_t stack_size_bytes;
   int64_t async_bytes;      /* most that queued asynchronous collectives may take; 0: see Work, below */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
@@ -811,6 +813,10 @@ DIST_API DIST_NODISCARD dist_status dist_run_values(dist_strategy *strategy, dis
  * A run that is not complete within timeout_ns, or cancelled before all have come, is given up: those who have left get
  * its report. Who comes late comes into it, and gets the report too, until somebody who was in it comes back: that begins
  * the next run, as soon as nobody is inside.
+ *
+ * Entering, leaving, collectives of any kind and size, their works and fused steps take at most 32 KiB of the thread's
+ * stack (64-bit Linux), where they report an error too; functions of the host's that they call (operators, merge and update
+ * functions) come on top of that, and so does a signal's handler.
  *
  * Context  Strategy, concurrent; one thread a replica.
  * Blocks   While an earlier run that this replica was in has not ended, at most the strategy's timeout_ns.
