@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/base/memory.hpp"
+#include "core/base/os/affinity.hpp"
 #include "core/base/status.hpp"
 
 namespace dist {
@@ -15,8 +16,9 @@ namespace dist {
 class Arena {
  public:
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop and oneTBB stays out.
-  Arena(Memory& memory, int max_threads) noexcept;
+  // a plain loop and oneTBB stays out. `node` outlives it too: the CPUs that oneTBB's workers are on while
+  // they do parts of a loop; NULL: any. The calling thread stays where it is.
+  Arena(Memory& memory, int max_threads, const CpuSet* node = nullptr) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -50,6 +52,7 @@ class Arena {
 
   Memory& memory_;
   const int max_threads_;
+  const CpuSet* const node_;
   std::once_flag once_;
   Ref<Started> started_;
   std::atomic<int> submitted_{0};  // tasks that have not ended

@@ -24,15 +24,20 @@ class ReplicaPool;
 
 class Replica {
  public:
-  // `threads`: this replica's share of the cores, for its own loops. `part_of`: the replica that it is a
+  struct Loops {
+    int threads;         // its share of the cores
+    const CpuSet* node;  // NULL: any CPUs
+  };
+
+  // `loops`: where and on how many threads its own loops run. `part_of`: the replica that it is a
   // logical device of; -1: it is a replica. `here`: a word for it that forked children find zero, or NULL.
   Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
-          int threads, std::size_t cache_bytes, WipedWords::Word* here) noexcept
+          const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
         group_(group),
         recorder_(recorder),
-        arena_(memory, threads),
+        arena_(memory, loops.threads, loops.node),
         cache_bytes_(cache_bytes),
         id_(id),
         part_of_(part_of) {}

@@ -66,14 +66,26 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
       teams_(&memory) {
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
-  // With threads of the host's libdist starts none: loops are the calling thread's.
-  const bool alone = options.threads == DIST_THREADS_HOST;
-  const int share = alone ? 1 : std::max(1, options.usable_cpus / options.num_replicas);
   for (; made_ < options.num_replicas; ++made_) {
-    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of, share,
-                              options.channels.cache_bytes, here_.at(made_));
+    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of,
+                              loops_of(made_), options.channels.cache_bytes, here_.at(made_));
   }
-  if (options.placement == DIST_PLACEMENT_CORES) num_cpus_ = cpus_by_core(cpus_, DIST_MAX_REPLICAS);
+}
+
+// The CPU that a member's thread is kept on, where it is the library's; -1: none.
+int ReplicaPool::cpu_of(int id) const noexcept {
+  if (options_.placement == nullptr) return -1;
+  return options_.part_of < 0 ? options_.placement->cpu_of(id, 0)
+                              : options_.placement->cpu_of(options_.part_of, id);
+}
+
+// With threads of the host's libdist starts none: loops are the calling thread's.
+Replica::Loops ReplicaPool::loops_of(int id) const noexcept {
+  if (options_.threads == DIST_THREADS_HOST) return {1, nullptr};
+  const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
+  if (options_.placement == nullptr) return {share, nullptr};
+  return {share, options_.part_of < 0 ? options_.placement->node_of(id, 0, share)
+                                      : options_.placement->node_of(options_.part_of, id, share)};
 }
 
 ReplicaPool::~ReplicaPool() {
@@ -95,7 +107,17 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.finished.value.store(run_, std::memory_order_relaxed);
   seat.thread_ended = false;
   seat.fate.store(kOwned, std::memory_order_relaxed);
-  return seat.thread.start(thread_main, &seat, options_.stack_bytes);
+  DIST_TRY(seat.thread.start(thread_main, &seat, options_.stack_bytes));
+  const int id = seat.replica.id();
+  char name[16];
+  if (options_.part_of < 0) {
+    std::snprintf(name, sizeof name, "dist-r%d", id);
+  } else {
+    std::snprintf(name, sizeof name, "dist-r%d-d%d", options_.part_of & 0xFF, id & 0xFF);
+  }
+  seat.thread.name(name);
+  if (cpu_of(id) >= 0) seat.thread.keep_on(cpu_of(id));
+  return kOk;
 }
 
 Status ReplicaPool::make_teams() noexcept {
@@ -128,6 +150,8 @@ class ReplicaPool::ThreadLife {
  public:
   explicit ThreadLife(Seat& seat) noexcept : seat_(seat), keeper_(seat.replica.pool().options_.keeper) {}
   ~ThreadLife() {
+    // Who counts library threads does not find it: the system lists it for some time yet.
+    name_this_thread("dist-end");
     if (seat_.fate.exchange(kEnded, std::memory_order_acq_rel) == kOrphan) keeper_->release();
   }
   ThreadLife(const ThreadLife&) = delete;
@@ -143,19 +167,8 @@ void* ReplicaPool::thread_main(void* argument) {
   const ThreadLife life(seat);
   ReplicaPool& pool = seat.replica.pool();
   const int id = seat.replica.id();
-  char name[16];
-  if (pool.options_.part_of < 0) {
-    std::snprintf(name, sizeof name, "dist-r%d", id);
-  } else {
-    std::snprintf(name, sizeof name, "dist-r%d-d%d", pool.options_.part_of & 0xFF, id & 0xFF);
-  }
-  name_this_thread(name);
   block_async_signals();
-  if (pool.num_cpus_ > 0) {
-    pin_this_thread(pool.core_of(id));
-  } else {
-    pool.group_.set_movable(id);
-  }
+  if (pool.cpu_of(id) < 0) pool.group_.set_movable(id);
   pool.serve(seat);
   return nullptr;
 }
@@ -320,8 +333,6 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   options.part_of = replica;
   options.team = &team;
   options.outer = nullptr;
-  options.first_core = options_.first_core + replica * options_.cores_apart;
-  options.cores_apart = 1;
   WaitPolicy policy = group_.policy();
   policy.crowded = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);

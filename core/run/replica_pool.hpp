@@ -19,6 +19,7 @@
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
+#include "core/run/placement.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_lock.hpp"
 #include "core/run/subgroups.hpp"
@@ -65,8 +66,7 @@ class ReplicaPool {
  public:
   struct Options {
     int num_replicas;
-    int threads;    // DIST_THREADS_...
-    int placement;  // DIST_PLACEMENT_...
+    int threads;  // DIST_THREADS_...
     int usable_cpus;
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
     ChannelHome channels;
@@ -74,13 +74,12 @@ class ReplicaPool {
     void* owner;      // the strategy, which lies above
     Counted* keeper;  // the same, for threads that it must outlive
     bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
-    const DeviceMesh* devices = nullptr;  // what each replica is made of; NULL: of nothing but itself
-    int part_of = -1;                     // the replica that all of these are logical devices of; -1: none
-    DeviceTeam* team = nullptr;           // that these are
-    int first_core = 0;   // with DIST_PLACEMENT_CORES: of replica 0, in their order by nearness
-    int cores_apart = 1;  // from one replica to the next
-    const ReplicaPool* outer = nullptr;  // in whose runs these are inside; NULL: none
-    std::size_t stack_bytes = 0;         // of each library thread; 0: the system's default
+    const DeviceMesh* devices = nullptr;   // what each replica is made of; NULL: of nothing but itself
+    int part_of = -1;                      // the replica that all of these are logical devices of; -1: none
+    DeviceTeam* team = nullptr;            // that these are
+    const Placement* placement = nullptr;  // of replicas and their logical devices; NULL: anywhere
+    const ReplicaPool* outer = nullptr;    // in whose runs these are inside; NULL: none
+    std::size_t stack_bytes = 0;           // of each library thread; 0: the system's default
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -155,8 +154,8 @@ class ReplicaPool {
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct alignas(kApart) Seat {
     Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
-         int threads, std::size_t cache_bytes, WipedWords::Word* here) noexcept
-        : replica(memory, pool, group, recorder, id, part_of, threads, cache_bytes, here) {}
+         const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
+        : replica(memory, pool, group, recorder, id, part_of, loops, cache_bytes, here) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -191,9 +190,8 @@ class ReplicaPool {
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
-  int core_of(int id) const noexcept {
-    return cpus_[(options_.first_core + id * options_.cores_apart) % num_cpus_];
-  }
+  int cpu_of(int id) const noexcept;
+  Replica::Loops loops_of(int id) const noexcept;
   Status revive() noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
   bool all_finished(uint32_t run) const noexcept;
@@ -240,8 +238,6 @@ class ReplicaPool {
   std::atomic<bool> closing_{false};        // shut_down() has begun
   Word gone_;                               // host threads that have left since
   MergeSlot merge_slot_;
-  int cpus_[DIST_MAX_REPLICAS];
-  int num_cpus_ = 0;
   // What a run's begin tells the library's threads, in one cache line.
   alignas(kApart) Word started_;  // the latest run
   uint32_t run_ = 0;              // the latest run

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/strategy/explain.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <memory_resource>
@@ -114,13 +115,37 @@ void write_threads(Strategy& strategy, TextOut& out) {
               static_cast<long long>(origin.stack_bytes));
     }
   }
+}
+
+// Which threads are kept on which CPUs. The caller's is not, nor are the threads of a merge function's runs
+// told apart, which are where the replicas are.
+void write_pinned(Strategy& strategy, TextOut& out) {
+  const Placement& placement = strategy.placement();
+  const int devices = strategy.mesh().num_devices;
+  const bool has_caller = strategy.origin().threads == DIST_THREADS_CALLER;
+  out.put(placement.named()
+              ? "each library thread on the CPU of its device in the assignment"
+              : "each library thread on the CPU that fewest of this process's library threads were kept on "
+                "at creation, neighbours near");
+  const char* before = ": ";
+  for (int r = 0; r < strategy.num_replicas(); ++r) {
+    for (int d = 0; d < devices; ++d) {
+      if (has_caller && r == 0 && d == 0) continue;
+      out.add("%sreplica %d", before, r);
+      if (devices > 1) out.add(" device %d", d);
+      out.add(" on CPU %d", placement.cpu_of(r, d));
+      before = ", ";
+    }
+  }
+  out.put("; the caller's thread is never moved\n");
+}
+
+void write_placement(Strategy& strategy, TextOut& out) {
   out.put("placement: ");
-  if (origin.threads == DIST_THREADS_HOST) {
+  if (strategy.origin().threads == DIST_THREADS_HOST) {
     out.put("the host's affair\n");
-  } else if (origin.placement == DIST_PLACEMENT_CORES) {
-    out.put(
-        "each library thread on a core of its own as far as they go, neighbours near; the caller is never "
-        "moved\n");
+  } else if (strategy.placement().pins()) {
+    write_pinned(strategy, out);
   } else if (strategy.group().crowded()) {
     out.put("free: wherever the system puts the threads\n");
   } else {
@@ -128,6 +153,35 @@ void write_threads(Strategy& strategy, TextOut& out) {
         "free: wherever the system puts the threads; a library thread that keeps meeting a peer on its own "
         "CPU "
         "moves to another\n");
+  }
+}
+
+void write_loops(Strategy& strategy, TextOut& out) {
+  out.put("loops: dist_parallel_for() ");
+  if (strategy.origin().threads == DIST_THREADS_HOST) {
+    out.put("runs on the calling thread alone\n");
+    return;
+  }
+  const Placement& placement = strategy.placement();
+  const StrategyOrigin& origin = strategy.origin();
+  const int share = std::max(1, usable_cpus(origin.allowed_cpus, origin.cpu_quota) / strategy.num_replicas());
+  out.add("has %d of the usable CPUs in each replica, its own thread's among them; ", share);
+  if (placement.num_nodes() == 0) {
+    out.put("on any CPU, as there is one NUMA node\n");
+  } else if (share == 1) {
+    out.put("so it runs on the replica's own thread alone\n");
+  } else {
+    out.put("oneTBB's workers are on a NUMA node meanwhile, the replica's own thread is not moved");
+    for (int r = 0; r < strategy.num_replicas(); ++r) {
+      const CpuSet* const node = placement.node_of(r, 0, share);
+      out.add("%s replica %d on ", r == 0 ? ":" : ",", r);
+      if (node != nullptr) {
+        out.add("node %d", placement.number_of(*node));
+      } else {
+        out.put("any, as its share is more than a node has");
+      }
+    }
+    out.put("\n");
   }
 }
 
@@ -218,6 +272,8 @@ void explain(Strategy& strategy, TextOut& out) {
   write_devices(strategy, out);
   if (strategy.kind() == DIST_STRATEGY_MESH) write_logical_devices(strategy, out);
   write_threads(strategy, out);
+  write_placement(strategy, out);
+  write_loops(strategy, out);
   write_waiting(strategy, out);
   write_algorithms(strategy, out);
   write_groups(strategy, out);

@@ -117,6 +117,21 @@ Status check_mesh(const MeshOptions& options) {
   return check_axes(options);
 }
 
+std::pmr::vector<int> named_cpus(const DeviceAssignment& assignment, Memory& memory) {
+  std::pmr::vector<int> cpus(&memory);
+  const Topology& topology = assignment.topology();
+  if (!topology.is_host()) return cpus;
+  for (int32_t r = 0; r < assignment.num_replicas(); ++r) {
+    for (int32_t d = 0; d < assignment.num_logical_devices(); ++d) {
+      DevicePlace place;
+      int32_t cpu = -1;
+      if (assignment.place(r, d, &place).ok()) (void)topology.cpu_of(place, &cpu);
+      cpus.push_back(cpu);
+    }
+  }
+  return cpus;
+}
+
 DeviceMesh make_mesh(const MeshOptions& options, Memory& memory) {
   DeviceMesh mesh(memory);
   const DeviceAssignment* const assignment = options.assignment;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
+#include <vector>
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
@@ -28,6 +30,10 @@ struct MeshOptions {
 // OK where a strategy can be made of it: every logical device is a device of the topology, and no two are the
 // same one. Throws std::bad_alloc.
 Status check_mesh(const MeshOptions& options);
+
+// The CPU of each logical device of each replica, where the topology is one of this host's CPUs; else none.
+// Throws std::bad_alloc.
+std::pmr::vector<int> named_cpus(const DeviceAssignment& assignment, Memory& memory);
 
 // The axes: as given; else those of the mesh (x, y, z, core), where each replica is a block of it with the
 // last running fastest; else one axis, "device".

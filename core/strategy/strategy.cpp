@@ -137,6 +137,14 @@ int64_t timeout_of(const StrategyOptions& options) noexcept {
   return options.timeout_ns == 0 ? kDefaultTimeoutNs : options.timeout_ns;
 }
 
+Placement make_placement(Memory& memory, const StrategyOptions& options, int num_replicas, int num_devices) {
+  std::pmr::vector<int> named(&memory);
+  const bool pins = options.placement == DIST_PLACEMENT_CORES && options.threads != DIST_THREADS_HOST;
+  if (pins && options.mesh.assignment != nullptr) named = named_cpus(*options.mesh.assignment, memory);
+  const Placement::Options wanted{num_replicas, num_devices, options.threads, options.placement, named};
+  return {memory, wanted, look_around(memory, pins && named.empty())};
+}
+
 }  // namespace
 
 Status Strategy::create(const StrategyOptions& given, Strategy** out) {
@@ -181,6 +189,7 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
              Membership{0, nullptr, &wait_graph_, -1, this}),
+      placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       progress_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
@@ -193,7 +202,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   ReplicaPool::Options wanted{};
   wanted.num_replicas = plan.num_replicas;
   wanted.threads = options.threads;
-  wanted.placement = options.placement;
+  wanted.placement = &placement_;
   wanted.usable_cpus = plan.usable_cpus;
   wanted.timeout_ns = plan.timeout_ns;
   wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
@@ -202,7 +211,6 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;
-  wanted.cores_apart = mesh_.num_devices;
   wanted.stack_bytes = static_cast<std::size_t>(options.stack_bytes);
   return wanted;
 }

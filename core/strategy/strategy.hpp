@@ -85,6 +85,7 @@ class Strategy final : public Counted {
   const DeviceMesh& mesh() const noexcept { return mesh_; }
   const AsyncMemory& async_memory() const noexcept { return async_memory_; }
   bool spmd() const noexcept { return spmd_; }
+  const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
     return {&memory(), num_replicas(), &arena_, layout(), cross_device_.get()};
   }
@@ -116,6 +117,7 @@ class Strategy final : public Counted {
   const bool spmd_;
   WaitGraph wait_graph_;
   Group group_;
+  const Placement placement_;
   Arena arena_;     // of functions called from outside
   Arena progress_;  // of asynchronous collectives
   AsyncMemory async_memory_;

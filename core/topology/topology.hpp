@@ -51,6 +51,7 @@ class Topology final : public Counted {
   DevicePlace at(std::size_t position) const noexcept { return places_[position]; }
   Status at(const int32_t* coordinates, DevicePlace* out) const noexcept;
 
+  bool is_host() const noexcept { return is_host_; }  // whether devices are this host's CPUs
   // The host's CPU that the device is, -1 for a hole. FAILED_PRECONDITION where devices are not this host's.
   Status cpu_of(DevicePlace place, int32_t* out) const noexcept;
 

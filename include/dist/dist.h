@@ -51,7 +51,8 @@
  *     gather where a variable is part of the value) takes its turn among the strategy's runs, so that nobody sees half of
  *     a value: it waits for the run that is under way, at most the strategy's timeout_ns (DEADLINE_EXCEEDED), and holds
  *     off the next. A merge function goes ahead, since its run waits for it. Pointers to copies
- *     (dist_variable_component()) know no turns, nor does another strategy's run that reads the variable.
+ *     (dist_variable_component()) know no turns, nor do descriptions (dist_variable_describe()) and another strategy's
+ *     run that reads the variable.
  *   - What can fail returns a dist_status. Outputs (`out_...`) are written on DIST_OK only.
  *     dist_last_error() says in words what was wrong, what was expected and what to try.
  *   - Options may be NULL, and a zero field means the default. Begin with DIST_..._OPTIONS_INIT, or
@@ -450,7 +451,8 @@ DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_
  *
  * The CPUs that the process may use (affinity mask, cgroup quota) are read here. If they change later, the strategy keeps
  * its number of replicas and its way of waiting: results stay the same, only speed changes. A strategy made afterwards
- * sees the change.
+ * sees the change. DIST_PLACEMENT_CORES is decided here too, by the library threads that there are then: strategies that
+ * are created at the same time may choose the same CPUs. Which threads are where, and why, says dist_explain().
  *
  * Context  Any, concurrent.
  * Blocks   Until the threads are made.
@@ -909,7 +911,9 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
  * Runs a loop on this replica's share of the cores (by oneTBB), in pieces of at least `grain` iterations. With
- * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it.
+ * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it. Where the machine has several NUMA nodes
+ * and the share fits into one, oneTBB's workers run their pieces there: on the node of the replica's CPU where it is kept
+ * on one, else replicas take the nodes in turn. The calling thread's affinity stays as it is.
  *
  *     for i in begin .. end-1, in any order, some at the same time:   fn(i, i + 1, user_data)
  *
@@ -3013,7 +3017,7 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_explain(dist_dataset *dataset, 
  * A distributed value inside another value stands in braces. Numbers are the shortest that read back as the same bits.
  * Of more than 1,000 elements, or items, each dimension shows the first three and the last three.
  *
- * Context  Any, concurrent; a variable's copies are read without waiting for who writes them.
+ * Context  Any, concurrent; a variable's copies are read as dist_variable_describe() reads them.
  * Blocks   Never, but for fn.
  * Owns     Nothing.
  * Errors   INVALID_ARGUMENT NULL.
@@ -3029,6 +3033,9 @@ DIST_API DIST_NODISCARD dist_status dist_value_describe(const dist_value *value,
  *
  * SyncOnReadVariable where it is synchronized on reading; AggregatingVariable with the one copy of central storage;
  * Variable where the strategy is one-device or the default.
+ *
+ * It takes no turn among the strategy's runs: while a run or an assignment writes the variable, the numbers may be of
+ * before and of after it, in one copy too, as may the halves of one number. dist_variable_read() waits for its turn.
  *
  * Context  Any, concurrent; the copies are read without waiting for who writes them.
  * Blocks   Never, but for fn.
@@ -3598,6 +3605,7 @@ DIST_API DIST_NODISCARD dist_status dist_topology_from_serialized(const void *by
  * One task, 0, whose devices are the CPUs in the order of their coordinates. What the process may not use is left out,
  * and the rest counted from 0; positions are missing where one package, domain or core has fewer CPUs than another.
  * Without hwloc (dist_has_feature("numa")) every CPU is taken for a core of one package; dist_topology_explain() says so.
+ * A strategy over an assignment of these devices keeps the thread of each on its CPU if it has DIST_PLACEMENT_CORES.
  *
  * Context  Any, concurrent.
  * Blocks   While hwloc looks at the machine: some milliseconds.
@@ -4043,7 +4051,9 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
  *
  * A logical device's handle is a dist_replica * as well, with dist_replica_id() the logical device: it has dist_parallel_for(),
  * and the collectives and works of section 6, among its replica's devices. What concerns whole replicas (merge calls,
- * assignments, metrics) is refused there; it may read variables: its replica's copy. Reports call the members logical devices,
+ * assignments, metrics) is refused there; it may read variables: its replica's copy. With DIST_PLACEMENT_CORES, and
+ * an assignment made from dist_topology_from_host(), each device's thread is kept on the CPU that the device is; the
+ * caller's thread, which may be device 0 of replica 0, is never moved. Reports call the members logical devices,
  * and dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas only.
  */
 

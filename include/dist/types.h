@@ -142,7 +142,13 @@ enum {
 /** Where library threads run. */
 enum {
   DIST_PLACEMENT_FREE = 0, /* wherever the system puts them */
-  DIST_PLACEMENT_CORES = 1 /* each on one core of its own, neighbours near; the caller is never moved */
+  /*
+   * each on one CPU; the caller's thread is never moved. Each gets a CPU that the fewest library threads of
+   * this process are kept on when the strategy is created, of those one a physical core first, neighbours near:
+   * several strategies share CPUs only where there are too few. A device assignment made from
+   * dist_topology_from_host() names the CPUs instead: dist_topology_cpu_at()
+   */
+  DIST_PLACEMENT_CORES = 1
 };
 
 /** What a value is. */

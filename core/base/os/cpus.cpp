@@ -182,6 +182,14 @@ int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept {
   return count;
 }
 
+bool several_numa_nodes(const char* root) noexcept {
+  char path[256];
+  char nodes[256];  // "0", "0-1" or "0,2"
+  const int size = std::snprintf(path, sizeof path, "%s/sys/devices/system/node/online", root);
+  if (size < 0 || static_cast<std::size_t>(size) >= sizeof path) return false;
+  return read_line(path, nodes, sizeof nodes) && std::strpbrk(nodes, "-,") != nullptr;
+}
+
 std::size_t last_level_cache_bytes() noexcept {
   static const std::size_t kBytes = ask_last_level_cache();
   return kBytes;

@@ -11,11 +11,17 @@
 
 namespace dist {
 
-void name_this_thread(const char* name) noexcept {
+namespace {
+
+void name_thread(pthread_t thread, const char* name) noexcept {
   char cut[16];
   std::snprintf(cut, sizeof cut, "%s", name);
-  pthread_setname_np(pthread_self(), cut);
+  pthread_setname_np(thread, cut);
 }
+
+}  // namespace
+
+void name_this_thread(const char* name) noexcept { name_thread(pthread_self(), name); }
 
 void block_async_signals() noexcept {
   sigset_t blocked;
@@ -39,14 +45,6 @@ bool leave_this_cpu() noexcept {
   if (pthread_setaffinity_np(pthread_self(), sizeof others, &others) != 0) return false;
   pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
   return true;
-}
-
-bool pin_this_thread(int cpu) noexcept {
-  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
 bool call_at_thread_end(void (*end)()) noexcept {
@@ -80,6 +78,18 @@ Status Thread::start(void* (*main)(void*), void* argument, std::size_t stack_byt
               "the system gives no further thread (%s); ask for fewer replicas, or raise "
               "its limits (ulimit -u, the cgroup's pids.max)",
               strerrorname_np(error));
+}
+
+void Thread::name(const char* name) noexcept {
+  if (started_) name_thread(handle_, name);
+}
+
+bool Thread::keep_on(int cpu) noexcept {
+  if (!started_ || cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  return pthread_setaffinity_np(handle_, sizeof set, &set) == 0;
 }
 
 void Thread::detach() noexcept {

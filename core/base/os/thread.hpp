@@ -36,9 +36,6 @@ void yield_this_thread() noexcept;
 // afterwards is as before. False where it has no other.
 bool leave_this_cpu() noexcept;
 
-// Keeps the calling thread on one CPU, by the system's number. False where the system refuses.
-bool pin_this_thread(int cpu) noexcept;
-
 // Has `end` called when this thread ends, once more for each time that it is asked: also by what runs at the
 // end itself (a destructor of the host's thread-specific data), when it is too late for a thread_local's
 // destructor. One function a process. False where the system has no further key.
@@ -59,6 +56,11 @@ class Thread {
   // the system gives no further thread.
   Status start(void* (*main)(void*), void* argument, std::size_t stack_bytes = 0) noexcept;
   bool started() const noexcept { return started_; }
+  // Of a thread that is started: what ps and debuggers show, and the one CPU, by the system's number, that it
+  // is kept on. Who made it does both, so that others see them once it is made. False where the system
+  // refuses.
+  void name(const char* name) noexcept;
+  bool keep_on(int cpu) noexcept;
   // Waits for its end; it may be started again. Nothing happens where it was not started.
   void join() noexcept;
   // Nobody waits for its end.

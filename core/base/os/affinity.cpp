@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/os/affinity.hpp"
+
+#include <dirent.h>
+#include <sched.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace dist {
+namespace {
+
+static_assert(CpuSet::kMost == CPU_SETSIZE);
+
+// Of a thread by the system's number, 0 for the calling one. False where it is gone.
+bool affinity_of(pid_t thread, cpu_set_t* out) noexcept {
+  CPU_ZERO(out);
+  return sched_getaffinity(thread, sizeof *out, out) == 0;
+}
+
+bool set_affinity(const CpuSet& cpus) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
+    if (cpus.has(cpu)) CPU_SET(static_cast<unsigned>(cpu), &set);
+  }
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+bool name_begins(const char* thread, const char* prefix) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", thread);
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  char name[32];
+  const bool read = std::fgets(name, sizeof name, file) != nullptr;
+  std::fclose(file);
+  return read && std::strncmp(name, prefix, std::strlen(prefix)) == 0;
+}
+
+// The CPU that a thread may run on, where it is one; else -1.
+int only_cpu_of(pid_t thread) noexcept {
+  cpu_set_t set;
+  if (!affinity_of(thread, &set) || CPU_COUNT(&set) != 1) return -1;
+  int cpu = 0;
+  while (!CPU_ISSET(static_cast<unsigned>(cpu), &set)) ++cpu;
+  return cpu;
+}
+
+}  // namespace
+
+int CpuSet::count() const noexcept {
+  int count = 0;
+  for (const uint64_t word : words_) count += std::popcount(word);
+  return count;
+}
+
+OnCpus::OnCpus(const CpuSet& cpus) noexcept {
+  cpu_set_t set;
+  if (!affinity_of(0, &set)) return;
+  CpuSet both;
+  for (int cpu = 0; cpu < CpuSet::kMost; ++cpu) {
+    if (!CPU_ISSET(static_cast<unsigned>(cpu), &set)) continue;
+    before_.add(cpu);
+    if (cpus.has(cpu)) both.add(cpu);
+  }
+  const int left = both.count();
+  moved_ = left != 0 && left != before_.count() && set_affinity(both);
+}
+
+OnCpus::~OnCpus() {
+  if (moved_) set_affinity(before_);
+}
+
+void count_pinned(const char* prefix, std::span<int> by_cpu) noexcept {
+  DIR* const threads = opendir("/proc/self/task");
+  if (threads == nullptr) return;
+  while (const dirent* const entry = readdir(threads)) {
+    const long thread = std::strtol(entry->d_name, nullptr, 10);
+    if (thread <= 0 || !name_begins(entry->d_name, prefix)) continue;
+    const int cpu = only_cpu_of(static_cast<pid_t>(thread));
+    if (cpu >= 0 && static_cast<std::size_t>(cpu) < by_cpu.size()) ++by_cpu[static_cast<std::size_t>(cpu)];
+  }
+  closedir(threads);
+}
+
+}  // namespace dist

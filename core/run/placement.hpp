@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement: which CPU each thread of a strategy is kept on, and which NUMA node the loops of each replica
+// are on. Decided once, when the strategy is created.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/base/memory.hpp"
+#include "core/base/os/affinity.hpp"
+#include "core/base/os/cpus.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// The machine as the calling thread may use it, and what of it is taken.
+struct Surroundings {
+  explicit Surroundings(Memory& memory) : order(&memory), pinned(&memory), places(&memory) {}
+
+  std::pmr::vector<int> order;        // CPUs, one a physical core first, neighbours next to each other
+  std::pmr::vector<int> pinned;       // by CPU: library threads of this process that are kept on it
+  std::pmr::vector<CpuPlace> places;  // of CPUs; none: there is but one NUMA node
+};
+
+// `pinning`: threads will be kept on CPUs, so that the order and what is taken are asked for.
+Surroundings look_around(Memory& memory, bool pinning);
+
+class Placement {
+ public:
+  struct Options {
+    int num_replicas = 1;
+    int num_devices = 1;  // of each replica
+    int threads = DIST_THREADS_CALLER;
+    int placement = DIST_PLACEMENT_FREE;
+    std::span<const int> named;  // the CPU of each device of each replica, as an assignment says; or none
+  };
+
+  // With DIST_PLACEMENT_CORES, as `named` says; else each thread gets the CPU that the fewest are kept on, of
+  // those the first in the order. The caller's thread is never moved: its CPU is the one that is left for it,
+  // the others choose first, and begin with the second CPU of the order.
+  Placement(Memory& memory, const Options& options, const Surroundings& around);
+
+  // Whether threads are kept on CPUs at all, and those that an assignment names.
+  bool pins() const noexcept { return !cpus_.empty(); }
+  bool named() const noexcept { return named_; }
+  // -1: wherever the system puts the thread.
+  int cpu_of(int replica, int device) const noexcept;
+
+  int num_nodes() const noexcept { return static_cast<int>(nodes_.size()); }
+  // The node of a replica's or its device's loops: that of its CPU, else the replicas take turns. NULL where
+  // there is one node, or a loop on `threads` threads needs more than the CPUs of one.
+  const CpuSet* node_of(int replica, int device, int threads) const noexcept;
+  // Its number among those that this process may use.
+  int number_of(const CpuSet& node) const noexcept { return static_cast<int>(&node - nodes_.data()); }
+
+ private:
+  void choose_cpus(const Options& options, const Surroundings& around);
+  void find_nodes(std::span<const CpuPlace> places);
+
+  const int num_devices_;
+  bool named_ = false;
+  std::pmr::vector<int> cpus_;      // by replica and device; empty: none is kept on one
+  std::pmr::vector<CpuSet> nodes_;  // none where there is but one
+};
+
+}  // namespace dist

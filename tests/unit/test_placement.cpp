@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/run/placement on made-up machines; core/base/os/affinity and arenas of a NUMA node on this one.
+#include <sched.h>
+
+#include <atomic>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/base/os/affinity.hpp"
+#include "core/base/os/cpus.hpp"
+#include "core/base/os/thread.hpp"
+#include "core/cross_device/arena.hpp"
+#include "core/run/placement.hpp"
+#include "counting_memory.hpp"
+
+extern "C" {
+#include <cmocka.h>
+}
+
+namespace dist {
+namespace {
+
+// CPUs 0 .. n-1, one after the other in two halves that are NUMA nodes, and those that are taken.
+struct Machine {
+  Machine(Memory& memory, int cpus, const std::vector<int>& taken) : around(memory) {
+    around.order.resize(static_cast<std::size_t>(cpus));
+    std::iota(around.order.begin(), around.order.end(), 0);
+    around.pinned.resize(static_cast<std::size_t>(cpus));
+    for (const int cpu : taken) ++around.pinned[static_cast<std::size_t>(cpu)];
+    for (int cpu = 0; cpu < cpus; ++cpu) around.places.push_back({cpu, 0, cpu < cpus / 2 ? 4 : 7, cpu, 0});
+  }
+  Surroundings around;
+};
+
+Placement::Options pinned(int replicas, int devices, int threads) {
+  return {replicas, devices, threads, DIST_PLACEMENT_CORES, {}};
+}
+
+void expect(const Placement& placement, int replicas, int devices, const std::vector<int>& cpus) {
+  assert_int_equal(cpus.size(), replicas * devices);
+  for (int r = 0; r < replicas; ++r) {
+    for (int d = 0; d < devices; ++d)
+      assert_int_equal(placement.cpu_of(r, d), cpus[static_cast<std::size_t>(r * devices + d)]);
+  }
+}
+
+void the_least_taken_cpus_come_first(void**) {
+  CountingMemory counting;
+  Memory& memory = *counting;
+  const auto of = [&](int cpus, const std::vector<int>& taken, const Placement::Options& options) {
+    return Placement(memory, options, Machine(memory, cpus, taken).around);
+  };
+  expect(of(4, {}, pinned(3, 1, DIST_THREADS_LIBRARY)), 3, 1, {0, 1, 2});
+  expect(of(4, {0, 1, 0}, pinned(3, 1, DIST_THREADS_LIBRARY)), 3, 1, {2, 3, 1});
+  expect(of(2, {}, pinned(2, 2, DIST_THREADS_LIBRARY)), 2, 2, {0, 1, 0, 1});
+  expect(of(2, {0, 0, 0}, pinned(4, 1, DIST_THREADS_LIBRARY)), 4, 1, {1, 1, 1, 0});
+  expect(of(1, {0, 0}, pinned(3, 1, DIST_THREADS_LIBRARY)), 3, 1, {0, 0, 0});
+  // The caller has what is left.
+  expect(of(4, {}, pinned(3, 1, DIST_THREADS_CALLER)), 3, 1, {3, 1, 2});
+  expect(of(2, {}, pinned(2, 1, DIST_THREADS_CALLER)), 2, 1, {0, 1});
+  expect(of(2, {1}, pinned(2, 1, DIST_THREADS_CALLER)), 2, 1, {1, 0});
+  // An assignment is not overruled.
+  const int named[] = {3, 0, 1, 2};
+  Placement::Options options = pinned(2, 2, DIST_THREADS_LIBRARY);
+  options.named = named;
+  expect(of(4, {3, 3}, options), 2, 2, {3, 0, 1, 2});
+}
+
+void nothing_is_kept_unasked(void**) {
+  CountingMemory counting;
+  const Machine machine(*counting, 4, {});
+  const int named[] = {3, 0};
+  for (Placement::Options options :
+       {Placement::Options{2, 1, DIST_THREADS_LIBRARY, DIST_PLACEMENT_FREE, named},
+        Placement::Options{2, 1, DIST_THREADS_HOST, DIST_PLACEMENT_CORES, named}}) {
+    const Placement placement(*counting, options, machine.around);
+    assert_false(placement.pins());
+    assert_int_equal(placement.cpu_of(1, 0), -1);
+  }
+}
+
+void loops_have_the_node_of_their_cpu(void**) {
+  CountingMemory counting;
+  Memory& memory = *counting;
+  const Machine machine(memory, 4, {});  // 0 and 1; 2 and 3
+  const auto number = [](const Placement& placement, int replica, int device, int threads) {
+    const CpuSet* const node = placement.node_of(replica, device, threads);
+    return node == nullptr ? -1 : placement.number_of(*node);
+  };
+  const Placement kept(memory, pinned(2, 2, DIST_THREADS_LIBRARY), machine.around);
+  assert_int_equal(kept.num_nodes(), 2);
+  assert_int_equal(number(kept, 0, 0, 2), 0);
+  assert_int_equal(number(kept, 0, 1, 2), 0);
+  assert_int_equal(number(kept, 1, 0, 2), 1);
+  assert_true(kept.node_of(1, 1, 2)->has(2) && kept.node_of(1, 1, 2)->has(3));
+  assert_int_equal(kept.node_of(1, 1, 2)->count(), 2);
+  assert_int_equal(number(kept, 1, 1, 3), -1);  // more than a node has
+  assert_int_equal(number(kept, 1, 1, 1), -1);  // no workers
+
+  const Placement anywhere(memory, {3, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, machine.around);
+  for (int r = 0; r < 3; ++r) assert_int_equal(number(anywhere, r, 0, 2), r % 2);
+
+  Surroundings one(memory);
+  one.places.assign({{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}});
+  const Placement on_one(memory, {2, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, one);
+  assert_int_equal(on_one.num_nodes(), 0);
+  assert_null(on_one.node_of(0, 0, 2));
+}
+
+void several_nodes_are_seen(void**) {
+  namespace fs = std::filesystem;
+  std::string pattern = (fs::temp_directory_path() / "dist-nodes-XXXXXX").string();
+  const fs::path root = mkdtemp(pattern.data());
+  const fs::path folder = root / "sys/devices/system/node";
+  const bool without = several_numa_nodes(root.c_str());
+  fs::create_directories(folder);
+  std::vector<bool> seen;
+  for (const char* text : {"0\n", "12\n", "", "0-1\n", "0,2\n"}) {
+    std::ofstream(folder / "online") << text;
+    seen.push_back(several_numa_nodes(root.c_str()));
+  }
+  fs::remove_all(root);
+  assert_false(without);
+  assert_true(seen == std::vector<bool>({false, false, false, true, true}));
+}
+
+// ---- On this machine ----
+
+std::vector<int> my_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+CpuSet set_of(int cpu) {
+  CpuSet set;
+  set.add(cpu);
+  return set;
+}
+
+void a_thread_comes_back_from_a_set(void**) {
+  const std::vector<int> before = my_cpus();
+  {
+    const OnCpus here(set_of(before.back()));
+    assert_true(my_cpus() == std::vector<int>{before.back()});
+  }
+  assert_true(my_cpus() == before);
+  {
+    const OnCpus nowhere{CpuSet()};
+    assert_true(my_cpus() == before);
+    CpuSet strange;
+    for (const int cpu : {-1, CpuSet::kMost, 1 << 30}) strange.add(cpu);
+    assert_int_equal(strange.count(), 0);
+  }
+  assert_true(my_cpus() == before);
+}
+
+struct Held {
+  std::atomic<bool> may_end{false};
+  Thread thread;
+};
+
+void* wait_for_end(void* held) {
+  while (!static_cast<Held*>(held)->may_end) yield_this_thread();
+  return nullptr;
+}
+
+void pinned_threads_are_counted(void**) {
+  const std::vector<int> cpus = my_cpus();
+  const char* names[] = {"dist-test-a", "dist-test-b", "dist-other", "dist-test-free"};
+  Held held[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    assert_true(held[i].thread.start(wait_for_end, &held[i]).ok());
+    held[i].thread.name(names[i]);
+    if (i < 3) held[i].thread.keep_on(cpus.back());
+  }
+  std::vector<int> counts(CpuSet::kMost);
+  count_pinned("dist-test", counts);
+  int none[1] = {0};
+  count_pinned("dist-test", std::span<int>(none, cpus.back() == 0 ? 0 : 1));  // whatever there is room for
+  for (Held& each : held) {
+    each.may_end = true;
+    each.thread.join();
+  }
+  // On a machine of one CPU the free thread may run on that alone, too.
+  assert_int_equal(counts[static_cast<std::size_t>(cpus.back())], cpus.size() == 1 ? 3 : 2);
+  assert_int_equal(std::accumulate(counts.begin(), counts.end(), 0), cpus.size() == 1 ? 3 : 2);
+}
+
+// The affinity of a worker of oneTBB inside a loop, and whether the caller's was `before` in all of its own
+// parts.
+std::vector<int> worker_inside(Arena& arena, const std::vector<int>& before, bool* caller_stays) {
+  const std::uintptr_t caller = this_thread();
+  std::atomic<bool> seen{false};
+  std::atomic<bool> taken{false};
+  std::vector<int> worker;
+  bool stays = true;
+  const Status status = arena.parallel_for(0, 1000, 1, [&](int64_t, int64_t) {
+    if (this_thread() != caller) {
+      if (taken.exchange(true)) return;
+      worker = my_cpus();
+      seen = true;
+      return;
+    }
+    stays = stays && my_cpus() == before;
+    while (!seen) yield_this_thread();
+  });
+  assert_true(status.ok());
+  *caller_stays = stays && my_cpus() == before;
+  return worker;
+}
+
+void workers_of_a_loop_are_on_its_node(void**) {
+  const std::vector<int> cpus = my_cpus();
+  if (cpus.size() < 2) skip();
+  CountingMemory counting;
+  bool stays = false;
+  for (int round = 0; round < 10; ++round) {
+    {
+      const CpuSet node = set_of(cpus.back());
+      Arena arena(*counting, 2, &node);
+      assert_true(worker_inside(arena, cpus, &stays) == std::vector<int>{cpus.back()});
+      assert_true(stays);
+    }
+    Arena anywhere(*counting, 2);
+    assert_true(worker_inside(anywhere, cpus, &stays) == cpus);
+    assert_true(stays);
+  }
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(the_least_taken_cpus_come_first),   cmocka_unit_test(nothing_is_kept_unasked),
+      cmocka_unit_test(loops_have_the_node_of_their_cpu),  cmocka_unit_test(several_nodes_are_seen),
+      cmocka_unit_test(a_thread_comes_back_from_a_set),    cmocka_unit_test(pinned_threads_are_counted),
+      cmocka_unit_test(workers_of_a_loop_are_on_its_node),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
