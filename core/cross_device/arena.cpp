@@ -35,8 +35,8 @@ class Arena::Started final : public Counted {
   tbb::task_arena arena_;
 };
 
-Arena::Arena(Memory& memory, int max_threads, const CpuSet* node) noexcept
-    : memory_(memory), max_threads_(std::max(max_threads, 1)), node_(node) {}
+Arena::Arena(Memory& memory, int max_threads, const CpuSet* domain) noexcept
+    : memory_(memory), max_threads_(std::max(max_threads, 1)), domain_(domain) {}
 
 Arena::~Arena() { wait_for_tasks(); }
 
@@ -84,13 +84,13 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
         // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
         const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
         tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
-          // Isolation keeps other callers out: who is not this one is a worker. It is on the node for as
+          // Isolation keeps other callers out: who is not this one is a worker. It is on the domain for as
           // long as the part takes: a tbb::task_arena with constraints would move the caller too, and would
           // leave workers bound that are inside when it ends.
           if (std::this_thread::get_id() == caller) return part(some.begin(), some.end(), context);
           prepare_worker();
           std::optional<OnCpus> here;
-          if (node_ != nullptr) here.emplace(*node_);
+          if (domain_ != nullptr) here.emplace(*domain_);
           part(some.begin(), some.end(), context);
         });
       });

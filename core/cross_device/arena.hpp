@@ -16,9 +16,9 @@ namespace dist {
 class Arena {
  public:
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop and oneTBB stays out. `node` outlives it too: the CPUs that oneTBB's workers are on while
+  // a plain loop and oneTBB stays out. `domain` outlives it too: the CPUs that oneTBB's workers are on while
   // they do parts of a loop; NULL: any. The calling thread stays where it is.
-  Arena(Memory& memory, int max_threads, const CpuSet* node = nullptr) noexcept;
+  Arena(Memory& memory, int max_threads, const CpuSet* domain = nullptr) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -52,7 +52,7 @@ class Arena {
 
   Memory& memory_;
   const int max_threads_;
-  const CpuSet* const node_;
+  const CpuSet* const domain_;
   std::once_flag once_;
   Ref<Started> started_;
   std::atomic<int> submitted_{0};  // tasks that have not ended

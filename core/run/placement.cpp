@@ -15,7 +15,7 @@ Surroundings look_around(Memory& memory, bool pinning) {
     around.pinned.resize(CpuSet::kMost);
     count_pinned("dist-r", around.pinned);
   }
-  if (several_numa_nodes()) {
+  if (several_numa_domains()) {
     bool by_hwloc = false;
     around.places.resize(allowed);
     around.places.resize(
@@ -25,8 +25,8 @@ Surroundings look_around(Memory& memory, bool pinning) {
 }
 
 Placement::Placement(Memory& memory, const Options& options, const Surroundings& around)
-    : num_devices_(options.num_devices), cpus_(&memory), nodes_(&memory) {
-  find_nodes(around.places);
+    : num_devices_(options.num_devices), cpus_(&memory), domains_(&memory) {
+  find_domains(around.places);
   if (options.placement != DIST_PLACEMENT_CORES || options.threads == DIST_THREADS_HOST) return;
   if (!options.named.empty()) {
     named_ = true;
@@ -54,16 +54,16 @@ void Placement::choose_cpus(const Options& options, const Surroundings& around) 
   if (has_caller) cpus_[0] = choose();
 }
 
-void Placement::find_nodes(std::span<const CpuPlace> places) {
-  std::pmr::vector<int> numbers(nodes_.get_allocator().resource());
+void Placement::find_domains(std::span<const CpuPlace> places) {
+  std::pmr::vector<int> numbers(domains_.get_allocator().resource());
   for (const CpuPlace& place : places) numbers.push_back(place.numa);
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   if (numbers.size() < 2) return;
-  nodes_.resize(numbers.size());
+  domains_.resize(numbers.size());
   for (const CpuPlace& place : places) {
     const auto at = std::lower_bound(numbers.begin(), numbers.end(), place.numa);
-    nodes_[static_cast<std::size_t>(at - numbers.begin())].add(place.cpu);
+    domains_[static_cast<std::size_t>(at - numbers.begin())].add(place.cpu);
   }
 }
 
@@ -73,12 +73,13 @@ int Placement::cpu_of(int replica, int device) const noexcept {
                static_cast<std::size_t>(device)];
 }
 
-const CpuSet* Placement::node_of(int replica, int device, int threads) const noexcept {
-  if (nodes_.empty() || threads < 2) return nullptr;
+const CpuSet* Placement::domain_of(int replica, int device, int threads) const noexcept {
+  if (domains_.empty() || threads < 2) return nullptr;
   const int cpu = cpu_of(replica, device);
-  auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const CpuSet& some) { return some.has(cpu); });
-  if (node == nodes_.end()) node = nodes_.begin() + replica % num_nodes();
-  return node->count() < threads ? nullptr : &*node;
+  auto domain =
+      std::find_if(domains_.begin(), domains_.end(), [&](const CpuSet& some) { return some.has(cpu); });
+  if (domain == domains_.end()) domain = domains_.begin() + replica % num_domains();
+  return domain->count() < threads ? nullptr : &*domain;
 }
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: which CPU each thread of a strategy is kept on, and which NUMA node the loops of each replica
+// Placement: which CPU each thread of a strategy is kept on, and which NUMA domain the loops of each replica
 // are on. Decided once, when the strategy is created.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Surroundings {
 
   std::pmr::vector<int> order;        // CPUs, one a physical core first, neighbours next to each other
   std::pmr::vector<int> pinned;       // by CPU: library threads of this process that are kept on it
-  std::pmr::vector<CpuPlace> places;  // of CPUs; none: there is but one NUMA node
+  std::pmr::vector<CpuPlace> places;  // of CPUs; none: there is but one NUMA domain
 };
 
 // `pinning`: threads will be kept on CPUs, so that the order and what is taken are asked for.
@@ -48,21 +48,21 @@ class Placement {
   // -1: wherever the system puts the thread.
   int cpu_of(int replica, int device) const noexcept;
 
-  int num_nodes() const noexcept { return static_cast<int>(nodes_.size()); }
-  // The node of a replica's or its device's loops: that of its CPU, else the replicas take turns. NULL where
-  // there is one node, or a loop on `threads` threads needs more than the CPUs of one.
-  const CpuSet* node_of(int replica, int device, int threads) const noexcept;
+  int num_domains() const noexcept { return static_cast<int>(domains_.size()); }
+  // The domain of a replica's or its device's loops: that of its CPU, else the replicas take turns. NULL
+  // where there is one domain, or a loop on `threads` threads needs more than the CPUs of one.
+  const CpuSet* domain_of(int replica, int device, int threads) const noexcept;
   // Its number among those that this process may use.
-  int number_of(const CpuSet& node) const noexcept { return static_cast<int>(&node - nodes_.data()); }
+  int number_of(const CpuSet& domain) const noexcept { return static_cast<int>(&domain - domains_.data()); }
 
  private:
   void choose_cpus(const Options& options, const Surroundings& around);
-  void find_nodes(std::span<const CpuPlace> places);
+  void find_domains(std::span<const CpuPlace> places);
 
   const int num_devices_;
   bool named_ = false;
-  std::pmr::vector<int> cpus_;      // by replica and device; empty: none is kept on one
-  std::pmr::vector<CpuSet> nodes_;  // none where there is but one
+  std::pmr::vector<int> cpus_;        // by replica and device; empty: none is kept on one
+  std::pmr::vector<CpuSet> domains_;  // none where there is but one
 };
 
 }  // namespace dist

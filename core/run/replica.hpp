@@ -25,8 +25,8 @@ class ReplicaPool;
 class Replica {
  public:
   struct Loops {
-    int threads;         // its share of the cores
-    const CpuSet* node;  // NULL: any CPUs
+    int threads;           // its share of the cores
+    const CpuSet* domain;  // NULL: any CPUs
   };
 
   // `loops`: where and on how many threads its own loops run. `part_of`: the replica that it is a
@@ -37,7 +37,7 @@ class Replica {
         pool_(pool),
         group_(group),
         recorder_(recorder),
-        arena_(memory, loops.threads, loops.node),
+        arena_(memory, loops.threads, loops.domain),
         cache_bytes_(cache_bytes),
         id_(id),
         part_of_(part_of) {}

@@ -84,8 +84,8 @@ Replica::Loops ReplicaPool::loops_of(int id) const noexcept {
   if (options_.threads == DIST_THREADS_HOST) return {1, nullptr};
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
   if (options_.placement == nullptr) return {share, nullptr};
-  return {share, options_.part_of < 0 ? options_.placement->node_of(id, 0, share)
-                                      : options_.placement->node_of(options_.part_of, id, share)};
+  return {share, options_.part_of < 0 ? options_.placement->domain_of(id, 0, share)
+                                      : options_.placement->domain_of(options_.part_of, id, share)};
 }
 
 ReplicaPool::~ReplicaPool() {

@@ -166,19 +166,19 @@ void write_loops(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const int share = std::max(1, usable_cpus(origin.allowed_cpus, origin.cpu_quota) / strategy.num_replicas());
   out.add("has %d of the usable CPUs in each replica, its own thread's among them; ", share);
-  if (placement.num_nodes() == 0) {
-    out.put("on any CPU, as there is one NUMA node\n");
+  if (placement.num_domains() == 0) {
+    out.put("on any CPU, as libdist sees one NUMA domain\n");
   } else if (share == 1) {
     out.put("so it runs on the replica's own thread alone\n");
   } else {
-    out.put("oneTBB's workers are on a NUMA node meanwhile, the replica's own thread is not moved");
+    out.put("oneTBB's workers are on a NUMA domain meanwhile, the replica's own thread is not moved");
     for (int r = 0; r < strategy.num_replicas(); ++r) {
-      const CpuSet* const node = placement.node_of(r, 0, share);
+      const CpuSet* const domain = placement.domain_of(r, 0, share);
       out.add("%s replica %d on ", r == 0 ? ":" : ",", r);
-      if (node != nullptr) {
-        out.add("node %d", placement.number_of(*node));
+      if (domain != nullptr) {
+        out.add("domain %d", placement.number_of(*domain));
       } else {
-        out.put("any, as its share is more than a node has");
+        out.put("any, as its share is more than a domain has");
       }
     }
     out.put("\n");

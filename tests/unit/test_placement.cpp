@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/run/placement on made-up machines; core/base/os/affinity and arenas of a NUMA node on this one.
+// core/run/placement on made-up machines; core/base/os/affinity and arenas of a NUMA domain on this one.
 #include <sched.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ extern "C" {
 namespace dist {
 namespace {
 
-// CPUs 0 .. n-1, one after the other in two halves that are NUMA nodes, and those that are taken.
+// CPUs 0 .. n-1, one after the other in two halves that are NUMA domains, and those that are taken.
 struct Machine {
   Machine(Memory& memory, int cpus, const std::vector<int>& taken) : around(memory) {
     around.order.resize(static_cast<std::size_t>(cpus));
@@ -87,22 +87,22 @@ void nothing_is_kept_unasked(void**) {
   }
 }
 
-void loops_have_the_node_of_their_cpu(void**) {
+void loops_have_the_domain_of_their_cpu(void**) {
   CountingMemory counting;
   Memory& memory = *counting;
   const Machine machine(memory, 4, {});  // 0 and 1; 2 and 3
   const auto number = [](const Placement& placement, int replica, int device, int threads) {
-    const CpuSet* const node = placement.node_of(replica, device, threads);
-    return node == nullptr ? -1 : placement.number_of(*node);
+    const CpuSet* const domain = placement.domain_of(replica, device, threads);
+    return domain == nullptr ? -1 : placement.number_of(*domain);
   };
   const Placement kept(memory, pinned(2, 2, DIST_THREADS_LIBRARY), machine.around);
-  assert_int_equal(kept.num_nodes(), 2);
+  assert_int_equal(kept.num_domains(), 2);
   assert_int_equal(number(kept, 0, 0, 2), 0);
   assert_int_equal(number(kept, 0, 1, 2), 0);
   assert_int_equal(number(kept, 1, 0, 2), 1);
-  assert_true(kept.node_of(1, 1, 2)->has(2) && kept.node_of(1, 1, 2)->has(3));
-  assert_int_equal(kept.node_of(1, 1, 2)->count(), 2);
-  assert_int_equal(number(kept, 1, 1, 3), -1);  // more than a node has
+  assert_true(kept.domain_of(1, 1, 2)->has(2) && kept.domain_of(1, 1, 2)->has(3));
+  assert_int_equal(kept.domain_of(1, 1, 2)->count(), 2);
+  assert_int_equal(number(kept, 1, 1, 3), -1);  // more than a domain has
   assert_int_equal(number(kept, 1, 1, 1), -1);  // no workers
 
   const Placement anywhere(memory, {3, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, machine.around);
@@ -111,21 +111,21 @@ void loops_have_the_node_of_their_cpu(void**) {
   Surroundings one(memory);
   one.places.assign({{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}});
   const Placement on_one(memory, {2, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, one);
-  assert_int_equal(on_one.num_nodes(), 0);
-  assert_null(on_one.node_of(0, 0, 2));
+  assert_int_equal(on_one.num_domains(), 0);
+  assert_null(on_one.domain_of(0, 0, 2));
 }
 
-void several_nodes_are_seen(void**) {
+void several_domains_are_seen(void**) {
   namespace fs = std::filesystem;
-  std::string pattern = (fs::temp_directory_path() / "dist-nodes-XXXXXX").string();
+  std::string pattern = (fs::temp_directory_path() / "dist-domains-XXXXXX").string();
   const fs::path root = mkdtemp(pattern.data());
   const fs::path folder = root / "sys/devices/system/node";
-  const bool without = several_numa_nodes(root.c_str());
+  const bool without = several_numa_domains(root.c_str());
   fs::create_directories(folder);
   std::vector<bool> seen;
   for (const char* text : {"0\n", "12\n", "", "0-1\n", "0,2\n"}) {
     std::ofstream(folder / "online") << text;
-    seen.push_back(several_numa_nodes(root.c_str()));
+    seen.push_back(several_numa_domains(root.c_str()));
   }
   fs::remove_all(root);
   assert_false(without);
@@ -223,15 +223,15 @@ std::vector<int> worker_inside(Arena& arena, const std::vector<int>& before, boo
   return worker;
 }
 
-void workers_of_a_loop_are_on_its_node(void**) {
+void workers_of_a_loop_are_on_its_domain(void**) {
   const std::vector<int> cpus = my_cpus();
   if (cpus.size() < 2) skip();
   CountingMemory counting;
   bool stays = false;
   for (int round = 0; round < 10; ++round) {
     {
-      const CpuSet node = set_of(cpus.back());
-      Arena arena(*counting, 2, &node);
+      const CpuSet domain = set_of(cpus.back());
+      Arena arena(*counting, 2, &domain);
       assert_true(worker_inside(arena, cpus, &stays) == std::vector<int>{cpus.back()});
       assert_true(stays);
     }
@@ -247,10 +247,10 @@ void workers_of_a_loop_are_on_its_node(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(the_least_taken_cpus_come_first),   cmocka_unit_test(nothing_is_kept_unasked),
-      cmocka_unit_test(loops_have_the_node_of_their_cpu),  cmocka_unit_test(several_nodes_are_seen),
-      cmocka_unit_test(a_thread_comes_back_from_a_set),    cmocka_unit_test(pinned_threads_are_counted),
-      cmocka_unit_test(workers_of_a_loop_are_on_its_node),
+      cmocka_unit_test(the_least_taken_cpus_come_first),     cmocka_unit_test(nothing_is_kept_unasked),
+      cmocka_unit_test(loops_have_the_domain_of_their_cpu),  cmocka_unit_test(several_domains_are_seen),
+      cmocka_unit_test(a_thread_comes_back_from_a_set),      cmocka_unit_test(pinned_threads_are_counted),
+      cmocka_unit_test(workers_of_a_loop_are_on_its_domain),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -182,12 +182,12 @@ int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept {
   return count;
 }
 
-bool several_numa_nodes(const char* root) noexcept {
+bool several_numa_domains(const char* root) noexcept {
   char path[256];
-  char nodes[256];  // "0", "0-1" or "0,2"
+  char domains[256];  // "0", "0-1" or "0,2"
   const int size = std::snprintf(path, sizeof path, "%s/sys/devices/system/node/online", root);
   if (size < 0 || static_cast<std::size_t>(size) >= sizeof path) return false;
-  return read_line(path, nodes, sizeof nodes) && std::strpbrk(nodes, "-,") != nullptr;
+  return read_line(path, domains, sizeof domains) && std::strpbrk(domains, "-,") != nullptr;
 }
 
 std::size_t last_level_cache_bytes() noexcept {

@@ -35,9 +35,9 @@ struct CpuPlace {
 // core of one package. Writes at most `most`, returns how many.
 int cpu_places(CpuPlace* out, int most, bool* by_hwloc) noexcept;
 
-// Whether there is more than one NUMA node: what spares the question to hwloc, which takes milliseconds.
+// Whether there is more than one NUMA domain: what spares the question to hwloc, which takes milliseconds.
 // `root` as above.
-bool several_numa_nodes(const char* root = "") noexcept;
+bool several_numa_domains(const char* root = "") noexcept;
 
 // Bytes of one last-level cache; a guess of 32 MiB where unknown.
 std::size_t last_level_cache_bytes() noexcept;
