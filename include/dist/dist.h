@@ -911,8 +911,8 @@ typedef void (*dist_range_fn)(int64_t begin, int64_t end, void *user_data);
 
 /**
  * Runs a loop on this replica's share of the cores (by oneTBB), in pieces of at least `grain` iterations. With
- * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it. Where the machine has several NUMA domains
- * and the share fits into one, oneTBB's workers run their pieces there: on the domain of the replica's CPU where it is kept
+ * DIST_THREADS_HOST libdist starts no thread: the calling one runs all of it. Where there are several NUMA domains and
+ * the share fits into one, oneTBB's workers run their pieces there: in the domain of the replica's CPU where it is kept
  * on one, else replicas take the domains in turn. The calling thread's affinity stays as it is.
  *
  *     for i in begin .. end-1, in any order, some at the same time:   fn(i, i + 1, user_data)
