@@ -41,9 +41,8 @@ static void every_other_call(void **state) {
 /* ---- Reports ---- */
 
 typedef struct trouble {
-  gate given_up;      /* by those who waited for replica 0 */
-  dist_group **ring;  /* of each replica and the next */
-  dist_tensor shared; /* that all write to */
+  gate given_up;     /* by those who waited for replica 0 */
+  dist_group **ring; /* of each replica and the next */
 } trouble;
 
 static dist_status sum_of(dist_replica *replica, int64_t length, dist_collective_options *options) {
