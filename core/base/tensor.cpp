@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 
 namespace dist {
 namespace {
@@ -77,6 +78,30 @@ Status check_reach(const dist_tensor& tensor, const char* what, std::size_t byte
                           what);
 }
 
+// The bytes between a view's lowest and highest address, and what all its elements' distances are multiples
+// of.
+struct Span {
+  uintptr_t low;
+  uintptr_t high;  // behind the last byte
+  uint64_t step;   // 0: there is one element
+};
+
+Span span_of(const dist_tensor& tensor) noexcept {
+  const std::size_t size = dtype_size(tensor.dtype);
+  int64_t made[DIST_MAX_NDIM];
+  const int64_t* const strides = strides_of(tensor, made);
+  const auto at = reinterpret_cast<uintptr_t>(tensor.data);
+  Span span{at, at + size, 0};
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] <= 1) continue;
+    const auto stride = static_cast<uint64_t>(strides[i]) * size;
+    const uint64_t reach = stride * static_cast<uint64_t>(tensor.shape[i] - 1);
+    (strides[i] < 0 ? span.low : span.high) += reach;  // modulo 2^64, as the stride is
+    span.step = std::gcd(span.step, strides[i] < 0 ? uint64_t{0} - stride : stride);
+  }
+  return span;
+}
+
 // The step of a dimension, whichever way it goes.
 uint64_t step_of(const dist_tensor& tensor, int32_t dimension) noexcept {
   const auto stride = static_cast<uint64_t>(tensor.strides[dimension]);
@@ -93,6 +118,19 @@ const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_ND
     step *= tensor.shape[i];
   }
   return made;
+}
+
+bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept {
+  const Span first = span_of(a);
+  const Span second = span_of(b);
+  if (first.high <= second.low || second.high <= first.low) return false;
+  const uint64_t step = std::gcd(first.step, second.step);
+  if (step == 0) return true;
+  // Elements of each are at one place within every `step` bytes.
+  const auto from = reinterpret_cast<uintptr_t>(a.data);
+  const auto to = reinterpret_cast<uintptr_t>(b.data);
+  const uint64_t behind = to >= from ? (to - from) % step : (step - (from - to) % step) % step;
+  return behind < dtype_size(a.dtype) || step - behind < dtype_size(b.dtype);
 }
 
 std::size_t dtype_size(dist_dtype dtype) noexcept { return traits(dtype).size; }

@@ -35,6 +35,17 @@ bool same_view(const dist_tensor& a, const TensorSize& a_size, const dist_tensor
   return std::equal(a.strides, a.strides + a.ndim, b.strides);
 }
 
+// Whether one can be a part of the other: a step in any direction is as long in both.
+bool steps_alike(const dist_tensor& a, const dist_tensor& b) noexcept {
+  int64_t made[2][DIST_MAX_NDIM];
+  const int64_t* const first = strides_of(a, made[0]);
+  const int64_t* const second = strides_of(b, made[1]);
+  for (int32_t i = 0; i < a.ndim; ++i) {
+    if (a.shape[i] > 1 && b.shape[i] > 1 && first[i] != second[i]) return false;
+  }
+  return true;
+}
+
 Status shapes_differ(const dist_tensor& in, const dist_tensor& out, std::size_t t,
                      const char* rule) noexcept {
   char in_text[96];
@@ -222,9 +233,12 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
 Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept {
   const bool whole = !joins() && !cuts() && collective != Collective::kPermute;
   for (std::size_t j = 1; j < lists(); ++j) {
-    const void* more = in[j * n + t].data;
-    if (strided || more == out[t].data || !overlap(more, in_size.bytes, out[t].data, out_size.bytes))
+    const dist_tensor& more = in[j * n + t];
+    if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(more, out[t])) continue;
+    if (more.data == out[t].data && same_view(more, in_size, out[t], out_size) &&
+        in_size.bytes == out_size.bytes) {
       continue;
+    }
     return invalid_argument("in[%zu] and out[%zu] overlap without being the same; give one buffer or two",
                             j * n + t, t);
   }
@@ -239,12 +253,12 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
         dtype_name(in[t].dtype), dtype_name(out[t].dtype));
   }
   in_place = false;
-  if (!in_size.contiguous || !out_size.contiguous || in_size.bytes == 0 || out_size.bytes == 0) return kOk;
-  if (!overlap(in[t].data, in_size.bytes, out[t].data, out_size.bytes)) return kOk;
+  if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(in[t], out[t])) return kOk;
   // A part that lies at its own place in the whole is checked once all sizes are known.
   const bool may_lie_inside = collective == Collective::kAllGather || collective == Collective::kGather ||
                               collective == Collective::kScatter;
-  if (may_lie_inside) return kOk;
+  if (may_lie_inside && ((in_size.contiguous && out_size.contiguous) || steps_alike(in[t], out[t])))
+    return kOk;
   return invalid_argument(
       whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
             : "tensor %zu: in and out overlap; give two buffers",

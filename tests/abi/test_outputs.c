@@ -119,6 +119,39 @@ static void expect(const char *name, const char *what, dist_status status, dist_
            dist_last_error());
 }
 
+/* What lies in the other's bytes without being the same: backwards, or rows in another order. */
+static dist_status in_over_out(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  static float memory_of_both[64];
+  static const int64_t n[] = {16}, forward[] = {1}, backward[] = {-1}, every_other[] = {2};
+  const dist_tensor straight = {memory_of_both, DIST_F32, 1, n, forward};
+  const dist_tensor reversed = {memory_of_both + 15, DIST_F32, 1, n, backward};
+  const dist_tensor even = {memory_of_both, DIST_F32, 1, n, every_other};
+  const dist_tensor odd = {memory_of_both + 1, DIST_F32, 1, n, every_other};
+  const collective calls[] = {all_reduce, reduce_to_root, broadcast,    scan,
+                              permute,    all_gather,     asynchronous, planned};
+  for (size_t i = 0; i < COUNT_OF(calls); i++) {
+    dist_tensor out = reversed;
+    expect("in and out", "backwards", calls[i](replica, &straight, &out), DIST_INVALID_ARGUMENT);
+    out = even;
+    expect("in and out", "over each other", calls[i](replica, &straight, &out), DIST_INVALID_ARGUMENT);
+    out = odd;
+    expect("in and out", "interlocking", calls[i](replica, &even, &out), DIST_OK);
+  }
+  return DIST_OK;
+}
+
+static void inputs_and_outputs_are_the_same_or_apart(void **state) {
+  (void)state;
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 1;
+  dist_strategy *strategy = strategy_with(options);
+  fault[0] = '\0';
+  assert_ok(dist_run(strategy, in_over_out, NULL, NULL));
+  if (fault[0] != '\0') fail_msg("%s", fault);
+  assert_ok(dist_strategy_destroy(strategy));
+}
+
 /* One replica, so that each call meets nobody, and an error is its own. */
 static dist_status call_all(dist_replica *replica, void *user_data) {
   (void)user_data;
@@ -238,6 +271,7 @@ static void imports_lie_in_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(inputs_and_outputs_are_the_same_or_apart),
       cmocka_unit_test(collectives_write_each_element_once),
       cmocka_unit_test(calls_that_repeat_are_checked),
       cmocka_unit_test(what_is_kept_lies_in_memory),
