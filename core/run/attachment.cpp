@@ -18,6 +18,8 @@ Status Replica::detach() noexcept {
   }
   function_ = here;
   here = std::exchange(outside_, Current{});
+  // A thread that took the function up is outside again; the one that will return from it is not.
+  if (!attached_) here.detached = this;
   attached_ = false;
   stay(kDetached);
   detached_.advance();
@@ -78,6 +80,7 @@ void Replica::leave_thread() noexcept {
     here = std::exchange(outside_, Current{});
   } else {
     here.replica = nullptr;
+    here.detached = nullptr;
   }
 }
 

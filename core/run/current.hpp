@@ -25,6 +25,8 @@ struct Current {
   // a host's function that is called for several copies at the same time.
   const ReplicaPool* turn = nullptr;
   bool turn_shared = false;
+  // The replica whose function this thread runs and has let go of (dist_replica_detach()); NULL: none.
+  const Replica* detached = nullptr;
 };
 
 Current& current() noexcept;

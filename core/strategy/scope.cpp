@@ -79,15 +79,22 @@ void ThreadDefault::end() noexcept {
 
 Strategy* owner_of(const Replica& replica) noexcept { return static_cast<Strategy*>(replica.pool().owner()); }
 
+// The replica in whose function this thread is, also where it has let go of it; NULL: none.
+const Replica* function_of(const Current& here) noexcept {
+  return here.replica != nullptr ? here.replica : here.detached;
+}
+
 bool in_what_is_gone(const Current& here) noexcept {
   if (here.scope != nullptr) return static_cast<const Strategy*>(here.scope)->memory().forked();
-  return here.replica != nullptr && owner_of(*here.replica)->memory().forked();
+  const Replica* const replica = function_of(here);
+  return replica != nullptr && owner_of(*replica)->memory().forked();
 }
 
 // In no function, and in no other strategy's scope: what most calls find.
 bool outside(const Strategy& strategy) noexcept {
   const Current& here = current();
-  return here.replica == nullptr && (here.scope == nullptr || here.scope == &strategy);
+  return here.replica == nullptr && here.detached == nullptr &&
+         (here.scope == nullptr || here.scope == &strategy);
 }
 
 // Where the thread is, as functions of a strategy see it.
@@ -99,6 +106,7 @@ Place place_for(const Strategy& strategy) noexcept {
   if (in_what_is_gone(here)) return Place::kOpen;
   // A scope is entered inside whatever function the thread is in.
   if (here.scope != nullptr) return here.scope == &strategy ? Place::kOpen : Place::kWithAnother;
+  if (here.detached != nullptr && owner_of(*here.detached) == &strategy) return Place::kInReplica;
   if (here.replica == nullptr) return Place::kOpen;
   const Strategy& owner = *owner_of(*here.replica);
   if (&owner == &strategy) return here.merging ? Place::kOpen : Place::kInReplica;
@@ -234,7 +242,7 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
   return failed_precondition(
       "%s() belongs to the cross-replica context, and this thread is inside replica %d's function: call it "
       "outside dist_run(), or inside dist_merge_call()'s function",
-      call, current().replica->id());
+      call, function_of(current())->id());
 }
 
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
@@ -251,7 +259,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
     return failed_precondition(
         "%s() inside replica %d's run: runs do not nest; use the replica's collectives, or run inside a "
         "merge function (dist_merge_call())",
-        call, replica->id());
+        call, function_of(current())->id());
   }
   const bool merging = replica != nullptr && owner_of(*replica) == &strategy;
   if (merging) return replica->pool().inner(out);
@@ -273,10 +281,15 @@ Status check_no_scope(const Strategy& strategy, const char* call) noexcept {
         "dist_set_strategy(NULL))",
         call);
   }
-  if (here.replica != nullptr && owner_of(*here.replica) == &strategy) {
+  if (const Replica* const replica = function_of(here);
+      replica != nullptr && owner_of(*replica) == &strategy) {
     return failed_precondition(
         "%s(): this thread is inside replica %d's function, which would wait for itself", call,
-        here.replica->id());
+        replica->id());
+  }
+  if (here.turn != nullptr && here.turn->owner() == &strategy) {
+    return failed_precondition("%s(): this thread is inside an update function, which would wait for itself",
+                               call);
   }
   if (thread_default.strategy() == &strategy)
     return failed_precondition("%s(): a thread's default strategy ends with its thread", call);

@@ -170,10 +170,7 @@ static dist_status try_as_a_device(dist_replica *device, dist_value *args, dist_
   dist_status status = DIST_OK;
   char said[256];
   if (replica == 0) {
-    const char *const words = dist_replica_id(device) == 0
-                                  ? "logical devices are running"
-                                  : "in the function of logical device 1 of replica 0";
-    const int wrong = try_all(h, h->of[0], words, said, sizeof said);
+    const int wrong = try_all(h, h->of[0], "logical devices are running", said, sizeof said);
     if (wrong != 0) status = dist_fail(DIST_INTERNAL, said);
   }
   return status == DIST_OK ? dist_barrier(device, NULL) : status;
@@ -386,8 +383,35 @@ static void attaching_where_nobody_let_go(void **state) {
   assert_ok(dist_strategy_destroy(h.strategy));
 }
 
+/* ---- The thread that has let go of its replica is in its function still ---- */
+
+static dist_status ask_while_detached(dist_replica *replica, void *user_data) {
+  dist_strategy *strategy = user_data;
+  dist_status status = dist_replica_detach(replica);
+  if (status != DIST_OK) return status;
+  const dist_status ran = dist_run(strategy, healthy, NULL, NULL);
+  const int refused =
+      ran == DIST_FAILED_PRECONDITION && strstr(dist_last_error(), "runs do not nest") != NULL;
+  const dist_status ended = dist_strategy_shutdown(strategy, 0);
+  status = dist_replica_attach(replica);
+  if (status != DIST_OK) return status;
+  if (!refused || ended != DIST_FAILED_PRECONDITION) return dist_fail(DIST_INTERNAL, "not refused");
+  return healthy(replica, NULL);
+}
+
+static void runs_do_not_nest_where_detached(void **state) {
+  (void)state;
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
+    dist_strategy *strategy = strategy_of(2, threads);
+    assert_ok(dist_run(strategy, ask_while_detached, strategy, NULL));
+    assert_healthy(threads, strategy);
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs_do_not_nest_where_detached),
       cmocka_unit_test(of_another_replica),
       cmocka_unit_test(of_no_replica),
       cmocka_unit_test(after_the_function),
