@@ -85,6 +85,9 @@ int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) con
 // With the lock: nobody is inside any more whom a run has left at its deadline.
 Status ReplicaPool::check_all_out() noexcept {
   if (!overdue_) return kOk;
+  // Functions that have been told need a moment to return.
+  for (const int64_t start = steady_now_ns(); !all_finished() && steady_now_ns() - start < kReportGraceNs;)
+    yield_this_thread();
   if (!all_finished()) {
     char inside[256];
     (void)list_inside(inside, sizeof inside);

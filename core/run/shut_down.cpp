@@ -54,8 +54,12 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcep
   } else {
     if (!await_callers(deadline_ns)) {
       options_.keeper->retain();
-      // False: it has been opened just now.
-      if (!lock_.bequeath(*options_.keeper)) options_.keeper->release();
+      const bool updating = lock_in_turn_.load(std::memory_order_acquire);
+      if (!lock_.bequeath(*options_.keeper)) {
+        options_.keeper->release();  // it has been opened just now
+      } else if (updating) {
+        std::snprintf(inside.data(), inside.size(), "an update from outside");
+      }
     }
     char ids[256];
     list_inside(started_.value.load(std::memory_order_acquire), ids, sizeof ids);

@@ -280,8 +280,8 @@ DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *func
 
 /**
  * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
- * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of elements of the operator: of the dtype, or of
- * reduce_element_bytes, accumulate_element_bytes, which it is never cut inside. Called on pieces of a tensor, from several threads at once; it must
+ * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of the operator's elements: of the dtype, or of
+ * reduce_element_bytes (accumulate_element_bytes), and no cut is inside one. Called on pieces, from several threads; it must
  * not call libdist and must give the same bits wherever a tensor is cut.
  */
 typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
@@ -423,7 +423,7 @@ typedef struct dist_strategy_options {
   int32_t
       use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
   int32_t reserved2;         /* 0 */
-  /* of each library thread; 0: the system's default; else at least 256 KiB. What collectives take of it:
+  /* of each library thread; 0: the system's default; else 256 KiB to 1 TiB. What collectives take:
      dist_replica_enter() */
   int64_t stack_size_bytes;
   int64_t async_bytes;      /* most that queued asynchronous collectives may take; 0: see Work, below */
@@ -491,8 +491,8 @@ DIST_API dist_status dist_strategy_destroy(dist_strategy *strategy);
  *          its scope. NULL is fine. In a forked child nothing is done.
  * Blocks   Up to timeout_ns.
  * Owns     Takes the strategy, also where DEADLINE_EXCEEDED says that functions are still inside.
- * Errors   DEADLINE_EXCEEDED    the message names the replicas whose functions have not returned.
- *          FAILED_PRECONDITION  inside a replica's function or a merge function of the strategy, or in its scope; a thread's
+ * Errors   DEADLINE_EXCEEDED    the message names the replicas, or an update, whose functions have not returned.
+ *          FAILED_PRECONDITION  inside a function of the strategy's (of a replica, merge, update) or its scope; a thread's
  *                               default strategy. The strategy is as it was.
  * Since    0.1
  */
@@ -758,14 +758,14 @@ DIST_API void dist_run_options_init(dist_run_options *options, uint32_t struct_s
  *
  * Context  Strategy, concurrent: several callers are served one after another, in the order of coming. Not inside a
  *          replica.
- * Blocks   Until earlier callers' runs have ended, and every replica's function has returned, or options->timeout_ns is over. Then replicas in
- *          collectives return at once, and the call returns (where the caller is replica 0: when its own function
- *          does); the strategy refuses runs until those still inside are out.
+ * Blocks   Until earlier callers' runs have ended and every replica's function has returned, or options->timeout_ns is
+ *          over. Then replicas in collectives return at once, and so does the call (where the caller is replica 0: when
+ *          its own function does); a run that comes while one is still inside waits a moment, then it is refused.
  * Owns     Nothing; fn and user_data are used until return, after a deadline until those still inside are out.
  *          options may be NULL.
  * Errors   INVALID_ARGUMENT     strategy or fn is NULL, an option is out of its range.
- *          FAILED_PRECONDITION  inside a replica function; inside another strategy's scope or merge function; the
- *                               strategy has host threads; this is a forked child of the strategy's process.
+ *          FAILED_PRECONDITION  inside a replica function, also a detached one; inside another strategy's scope or merge
+ *                               function; host threads; a forked child; an earlier run's functions are still inside.
  *          DEADLINE_EXCEEDED    options->timeout_ns is over: while earlier runs were under way, or the message names the
  *                               replicas still inside.
  *          CANCELLED            options->cancel, at once where the run has not begun; dist_strategy_cancel().
@@ -861,7 +861,7 @@ DIST_API DIST_NODISCARD dist_status dist_replica_detach(dist_replica *replica);
 
 /**
  * The calling thread goes on as a replica that another one has let go by dist_replica_detach(). The end of a thread
- * that is attached detaches it.
+ * that is attached detaches it; a host's thread that ends detached leaves its replica inside, until another attaches.
  *
  * Context  Any thread that is in no replica's function and in no scope.
  * Blocks   Never.
@@ -1034,8 +1034,8 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *
  * Shape    in[t] and out[t] have equal shapes and dtypes, and in[t] the same on every replica. Any strides; without
  *          gaps is fastest. n = 0 and tensors without elements are legal. out == in, or out[t] the same view as in[t],
- *          is in place; any other overlap is an error, where it can be seen: tensors of one list are not compared
- *          with each other. All replicas may pass one and the same out buffer: it is written once.
+ *          is in place; any other overlap of in[t] and out[t] is an error, but for views that interlock (even and odd
+ *          elements). Tensors of one list are not compared. All replicas may pass one out buffer: it is written once.
  * Order    ORDERED: left to right by replica id: the same bits on every replica, in every run, whatever the size.
  *          f16 and bf16 accumulate in f32 and round once. MEAN divides the folded sum by the number of contributions
  *          before that rounding; of integers it is out of place only, into f64 (from i32, u32, i64, u64) or f32 (from
@@ -2615,7 +2615,7 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
 /**
  * Makes element `index` (0, 1, 2, ... in each pass; one that continues at a position begins there) and hands it over with
  * its reference: a tensor, or a list, tuple or dictionary of elements. DIST_OUT_OF_RANGE ends the pass. Called from one
- * thread at a time, maybe not the caller's; must not call collectives and must not throw.
+ * thread at a time, maybe not the caller's; must not call collectives, begin runs, ask iterators or throw.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 

@@ -38,7 +38,7 @@ extern "C" {
 typedef int32_t dist_status;
 enum {
   DIST_OK = 0,
-  DIST_CANCELLED = 1,           /* dist_strategy_cancel() was called */
+  DIST_CANCELLED = 1,           /* a cancel object, dist_strategy_cancel() or the like ended it */
   DIST_UNKNOWN = 2,             /* a host callback failed with a code of its own */
   DIST_INVALID_ARGUMENT = 3,    /* the arguments are wrong whatever the state (Python: ValueError) */
   DIST_DEADLINE_EXCEEDED = 4,   /* a peer did not arrive, or the run did not end, in time */

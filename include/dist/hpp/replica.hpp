@@ -57,7 +57,7 @@ class replica : public collectives<void> {
         [&](dist_value **out) { return dist_all_gather_value(handle_, given.get(), &c, out); });
   }
 
-  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (work.hpp).
+  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (collectives.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
                       const apply &how, const collective_options &options = {}) const;
   // fn(strategy_ref, args) runs once for all replicas, and gives a value or nothing (run.hpp).
