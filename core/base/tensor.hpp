@@ -39,8 +39,8 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
 // the dimensions of smaller strides span: views that interlock otherwise do not come up, and cost too much.
 Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
 
-// Whether two views that have elements may have an address in common. False only where they certainly have none:
-// they lie apart, or interlock (even and odd elements).
+// Whether two views that have elements may have an address in common. False only where they certainly have
+// none: they lie apart, or interlock (even and odd elements).
 bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept;
 
 bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;

@@ -426,7 +426,7 @@ typedef struct dist_strategy_options {
   /* of each library thread; 0: the system's default; else 256 KiB to 1 TiB. What collectives take:
      dist_replica_enter() */
   int64_t stack_size_bytes;
-  int64_t async_bytes;      /* most that queued asynchronous collectives may take; 0: see Work, below */
+  int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see Work, below */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
