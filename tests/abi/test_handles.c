@@ -131,12 +131,12 @@ static void after_the_function(void **state) {
 
 static dist_status inner(dist_replica *replica, void *user_data) {
   handles *h = user_data;
-  if (dist_replica_id(replica) == 1) {
-    h->wrong += try_all(h, h->of[2], "is in the function of replica 1", h->said, sizeof h->said);
-  } else if (dist_replica_id(replica) == 0) {
-    h->wrong += try_all(h, h->of[0], "and this is a merge function", h->said, sizeof h->said);
-  }
-  return healthy(replica, NULL);
+  const int32_t me = dist_replica_id(replica);
+  char said[256];
+  int wrong = 0;
+  if (me == 1) wrong = try_all(h, h->of[2], "is in the function of replica 1", said, sizeof said);
+  if (me == 0) wrong = try_all(h, h->of[0], "and this is a merge function", said, sizeof said);
+  return wrong != 0 ? dist_fail(DIST_INTERNAL, said) : healthy(replica, NULL);
 }
 
 static dist_status merge(dist_strategy *strategy, dist_value *args, dist_value **out, void *user_data) {
