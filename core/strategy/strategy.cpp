@@ -2,7 +2,6 @@
 #include "core/strategy/strategy.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -239,10 +238,7 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
   const Host& host = strategy->group_.host();
-  const int64_t now = host.now_ns();
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns =
-      timeout_ns < 0 ? 0 : now + std::min(timeout_ns, kNever - std::max<int64_t>(now, 0));
+  const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
   strategy->pool_.shut_down(deadline_ns, inside);
   strategy->release();
