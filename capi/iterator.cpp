@@ -30,7 +30,13 @@ Status next(dist_iterator* handle, const char* call, dist_value** out_batch, Val
   DIST_TRY(require(out_batch, call, "out_batch"));
   Iterator& iterator = *unwrap_iterator(handle);
   DIST_TRY(check_outside(iterator.dataset(), call));
-  return iterator.next(out);
+  Replica* const replica = current().replica;
+  if (replica == nullptr) return iterator.next({}, out);
+  // The source may never give it, and the run have a deadline, or be cancelled.
+  const auto check_run = [](void* inside) noexcept {
+    return static_cast<Replica*>(inside)->group().check_run();
+  };
+  return iterator.next({check_run, replica}, out);
 }
 
 Status create(dist_dataset* dataset, const Position* position, const char* call,

@@ -31,7 +31,8 @@ struct ErrorRecord {
   int32_t device = -1;   // which of its logical devices; -1: all of it
   int32_t collective = 0;
   int32_t group = 0;
-  int32_t inside = 0;  // functions that a run past its deadline has left behind
+  int32_t inside = 0;   // functions that a run past its deadline has left behind
+  bool of_all = false;  // all members get it: who passes it on is not its culprit
   int64_t sequence = 0;
   char message[1024] = "";
   char tag[DIST_MAX_TAG_BYTES] = "";

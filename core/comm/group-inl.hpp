@@ -159,6 +159,7 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
     case Wake::kReady: return kOk;
     case Wake::kPoisoned: return give_up(me);
     case Wake::kDeadline: return poison(me, Trouble::kDeadline, waited_ns);
+    case Wake::kRunDeadline: return poison(me, Trouble::kRunDeadline, waited_ns);
     case Wake::kDisagreement: return disagree(me);
     case Wake::kForked: return no_peers();
   }
@@ -190,7 +191,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (disagreement(me)) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
-      if (deadline_ns_ != 0 && now >= deadline_ns_) return Wake::kDeadline;
+      if (deadline_ns_ != 0 && now >= deadline_ns_) return Wake::kRunDeadline;
       if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
       if (*out_waited_ns >= next_log) {
         log_waiting(me, peer, *out_waited_ns);
@@ -449,11 +450,24 @@ void BasicGroup<Sync>::mark_left(int me) noexcept {
 }
 
 template <class Sync>
-bool BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept {
+Trouble BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns,
+                                  int64_t* out_waited_ns) const noexcept {
   const int64_t now = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   *out_waited_ns = now - start_ns;
-  return (deadline_ns_ != 0 && now >= deadline_ns_) || (timeout_ns > 0 && *out_waited_ns >= timeout_ns);
+  if (deadline_ns_ != 0 && now >= deadline_ns_) return Trouble::kRunDeadline;
+  return timeout_ns > 0 && *out_waited_ns >= timeout_ns ? Trouble::kDeadline : Trouble::kNone;
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::check_run() noexcept {
+  if (!poisoned()) {
+    if (deadline_ns_ == 0 || host_.now_ns() < deadline_ns_) return kOk;
+    Evidence nothing;
+    nothing.trouble = Trouble::kRunDeadline;
+    condemn(verdict(nothing));
+  }
+  return turned_away();
 }
 
 template <class Sync>

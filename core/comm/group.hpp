@@ -100,8 +100,9 @@ class BasicGroup final : public Gathering {
 
   // ---- A member's side of its next meeting ----
 
-  // Before the line is written; the report where the group is poisoned.
-  Status open() noexcept { return poisoned() ? turned_away() : kOk; }
+  // Before the line is written; the report where the group is poisoned, or the run's deadline over: members
+  // that never wait in earnest would not see that.
+  Status open() noexcept { return poisoned() || deadline_ns_ != 0 ? check_run() : kOk; }
 
   // The statement and the line to fill for it. outgoing_statement() holds an earlier one's rest.
   Statement& draft(int me) noexcept { return outgoing_statement(me) = Statement{}; }
@@ -301,8 +302,13 @@ class BasicGroup final : public Gathering {
   }
   // The report, once the group is poisoned.
   Status failure() noexcept { return turned_away(); }
-  // Over which deadline a wait that began at `start_ns` has gone by now; 0 ns: none so far.
-  bool overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
+  // Over which deadline a wait that began at `start_ns` has gone by now: kNone, kDeadline or kRunDeadline.
+  // `timeout_ns`: 0 for the group's own.
+  Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
+  // Of the run, by the host's clock; 0: none.
+  int64_t deadline_ns() const noexcept { return deadline_ns_; }
+  // What has ended the run, at the latest now.
+  Status check_run() noexcept;
   const Host& host() const noexcept { return host_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
@@ -336,7 +342,7 @@ class BasicGroup final : public Gathering {
   using Atomic = typename Sync::template Atomic<T>;
   enum Poison : uint32_t { kHealthy = 0, kCancelled = 1, kReporting = 2, kReported = 3 };
   static constexpr int64_t kNotYet = -1;
-  enum class Wake { kReady, kPoisoned, kDeadline, kDisagreement, kForked };
+  enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
   // Where members disagree but not all have come, the report waits this long for the others' lines.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;

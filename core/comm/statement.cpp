@@ -228,16 +228,24 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   for (std::size_t i = n; i-- > 0;) {
     if (evidence.statements[i] == nullptr) missing = i;
   }
-  text.add("the deadline of %s is over", DurationText(evidence.waited_ns).text);
+  const bool of_run = evidence.trouble == Trouble::kRunDeadline;
+  const DurationText waited(evidence.waited_ns);
+  if (of_run) {
+    text.add("the run's deadline is over");
+    if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
+  } else {
+    text.add("the deadline of %s is over", waited.text);
+  }
   if (missing < n) {
-    error.replica = static_cast<int32_t>(missing);
+    if (!of_run) error.replica = static_cast<int32_t>(missing);
     text.add(": ");
     MemberLines(evidence).ids(text, missing);
     text.add(" did not arrive");
+    copy_text(error.received, "did not arrive");
   }
-  copy_text(error.received, "did not arrive");
   Text(error.hint)
-      .add("look at what that %s does before this call, or give a longer timeout_ns",
+      .add(of_run ? "look at what takes a %s longest, or give the run a longer timeout_ns"
+                  : "look at what that %s does before this call, or give a longer timeout_ns",
            member_word(evidence.part_of));
 }
 
@@ -360,6 +368,7 @@ bool decidable(const Evidence& evidence) noexcept {
 
 ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
+  error.of_all = true;
   error.sequence = evidence.sequence;
   error.group = evidence.group;
   Text text(error.message);
@@ -370,6 +379,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
     if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
     if (evidence.group != 0) text.add(" of group %d", evidence.group);
+    if (evidence.part_of >= 0) text.add(" on replica %d's logical devices", evidence.part_of);
     text.add(": ");
   }
   switch (evidence.trouble) {
@@ -382,7 +392,9 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
       }
       copy_text(error.hint, "the strategy can run again");
       break;
-    case Trouble::kDeadline: write_deadline(evidence, error, text); break;
+    case Trouble::kDeadline:
+    case Trouble::kRunDeadline: write_deadline(evidence, error, text); break;
+    case Trouble::kNone:
     case Trouble::kDisagreement: {
       for (std::size_t i = 0; i < evidence.statements.size() && error.replica < 0; ++i) {
         // A member that failed is to blame before one that merely returned.

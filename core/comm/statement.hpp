@@ -79,7 +79,13 @@ void name_meeting(const Statement& statement, int64_t sequence, char* text, std:
 const char* collective_name(Collective collective) noexcept;
 
 // Why a collective did not come together.
-enum class Trouble { kDisagreement, kDeadline, kCancelled };
+enum class Trouble {
+  kNone,
+  kDisagreement,
+  kDeadline,     // the collective's own
+  kRunDeadline,  // the run's, which may come the moment after a member did: nobody is to blame
+  kCancelled
+};
 
 // What is known when a collective fails: one entry for each member, NULL where it has not arrived.
 struct Evidence {
@@ -89,7 +95,7 @@ struct Evidence {
   const int32_t* ids = nullptr;                  // ids of the members; NULL: their ranks
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
-  int64_t waited_ns = 0;                         // kDeadline
+  int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
   int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };
@@ -112,7 +118,7 @@ void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept;
 bool decidable(const Evidence& evidence) noexcept;
 
 // The one report that every member gets. The culprit is the member that left, else the minority, else (a tie)
-// all that differ from the lowest id; for a deadline, the members that did not come.
+// all that differ from the lowest id; for a collective's deadline, the members that did not come.
 ErrorRecord verdict(const Evidence& evidence) noexcept;
 
 }  // namespace dist

@@ -188,11 +188,11 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
     const BlockedHere blocked(group.wait_graph(), group.replica(works[0]->rank()), any);
     for (;;) {
       int64_t waited_ns = 0;
-      const bool overdue = group.overdue(start, timeout_ns, &waited_ns);
+      const Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
       for (std::size_t i = 0; i < n; ++i) {
         works[i]->check(waited_ns);
-        if (overdue && works[i]->missing() >= 0)
-          works[i]->group().condemn(works[i]->report(Trouble::kDeadline, waited_ns));
+        if (overdue != Trouble::kNone && works[i]->missing() >= 0)
+          works[i]->group().condemn(works[i]->report(overdue, waited_ns));
       }
       // acquire keeps this before done(): what happens later ends the sleep.
       const uint32_t seen = group.progress().value.load(std::memory_order_acquire);

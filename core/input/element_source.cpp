@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/source_call.hpp"
 #include "core/input/batch.hpp"
 #include "core/input/cutter.hpp"
 #include "core/input/reader.hpp"
@@ -191,15 +192,21 @@ HostSource::HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const ch
   for (const char* const name : names) names_.emplace_back(name);
 }
 
+dist_status HostSource::call(std::size_t file, int64_t index, dist_value** out_element) {
+  const SourceCall calling;
+  return has_files() ? file_fn_(file, name(file), index, out_element, user_data_)
+                     : fn_(index, out_element, user_data_);
+}
+
 Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
+  DIST_TRY(check_not_in_source());
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
   // Whether the callback says why it fails is told by the code of this thread's error record, cleared for the
   // while.
   ErrorRecord& error = last_error();
   const dist_status before = std::exchange(error.code, DIST_OK);
-  const dist_status code = has_files() ? file_fn_(file, name(file), index, &element, user_data_)
-                                       : fn_(index, &element, user_data_);
+  const dist_status code = call(file, index, &element);
   ValueRef given = ValueRef::adopt(reinterpret_cast<Value*>(element));  // with whatever status
   const bool has_words = error.code != DIST_OK;
   if (!has_words) error.code = before;

@@ -38,6 +38,8 @@ class HostSource : public Counted {
     if (on_end_ != nullptr) on_end_(user_data_);
   }
 
+  dist_status call(std::size_t file, int64_t index, dist_value** out_element);
+
   std::mutex one_at_a_time_;  // the host is promised that passes do not call it side by side
   const Fn fn_;
   const FileFn file_fn_;

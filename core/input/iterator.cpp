@@ -4,11 +4,13 @@
 #include <oneapi/tbb/tbb_allocator.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
 
 #include "core/base/os/thread.hpp"
+#include "core/base/source_call.hpp"
 
 namespace dist {
 
@@ -96,14 +98,15 @@ Iterator::~Iterator() {
   if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
 }
 
-Status Iterator::next(ValueRef* out) {
+Status Iterator::next(const Interrupt& interrupt, ValueRef* out) {
   DIST_TRY(dataset_->check_process());
+  DIST_TRY(check_not_in_source());
   Lock lock(mutex_);
   if (ready_.empty() && end_.code == DIST_OK) {
     if (stop_task(lock)) {
       make_batch(lock);
     } else {
-      made_.wait(lock, [&] { return !ready_.empty() || end_.code != DIST_OK; });
+      DIST_TRY(await_batch(lock, interrupt));
     }
   }
   if (ready_.empty()) return fail(end_);
@@ -113,6 +116,23 @@ Status Iterator::next(ValueRef* out) {
   position_.pass = pass;
   ready_.pop_front();
   make_ahead(lock);
+  return kOk;
+}
+
+Status Iterator::await_batch(Lock& lock, const Interrupt& interrupt) {
+  constexpr std::chrono::milliseconds kSlice(10);
+  const auto made = [&] { return !ready_.empty() || end_.code != DIST_OK; };
+  if (interrupt.check == nullptr) {
+    made_.wait(lock, made);
+    return kOk;
+  }
+  while (!made_.wait_for(lock, kSlice, made)) {
+    // It may wait for a peer's report: not under the lock, which the maker needs.
+    lock.unlock();
+    const Status status = interrupt.check(interrupt.context);
+    lock.lock();
+    DIST_TRY(status);
+  }
   return kOk;
 }
 

@@ -29,8 +29,13 @@ class Iterator final : public Counted {
 
   Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass);
 
-  // The next batch. After a failure, OUT_OF_RANGE among them, the same one again.
-  Status next(ValueRef* out);
+  // What may end a wait for a batch that is being made: a failure is next()'s.
+  struct Interrupt {
+    Status (*check)(void* context) noexcept = nullptr;
+    void* context = nullptr;
+  };
+  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again.
+  Status next(const Interrupt& interrupt, ValueRef* out);
   // Where the next batch begins.
   Status position(Position* out);
   const Dataset& dataset() const noexcept { return *dataset_; }
@@ -48,6 +53,7 @@ class Iterator final : public Counted {
   void make_ahead(const Lock&) noexcept;
   bool stop_task(const Lock&) noexcept;
   void make_batch(Lock& lock);
+  Status await_batch(Lock& lock, const Interrupt& interrupt);
   static void run_task(Ticket& ticket) noexcept;
 
   const Ref<Dataset> dataset_;

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "core/base/os/cpus.hpp"
+#include "core/base/source_call.hpp"
 #include "core/base/text.hpp"
 #include "core/run/current.hpp"
 #include "core/run/device_team.hpp"
@@ -232,7 +233,7 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
                     "%s %d's function returned %s without a reason (dist_fail() gives one)",
                     member_word(options_.part_of), seat.replica.id(), status_name(status.code()));
     }
-    if (seat.error.replica < 0 && seat.error.collective == 0)
+    if (seat.error.replica < 0 && seat.error.collective == 0 && !seat.error.of_all)
       blame(seat.error, seat.replica.id(), options_.part_of);
   }
   group_.leave(seat.replica.id(), status, seat.error);
@@ -332,7 +333,7 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   options.devices = nullptr;
   options.part_of = replica;
   options.team = &team;
-  options.outer = nullptr;
+  options.outer = this;
   WaitPolicy policy = group_.policy();
   policy.crowded = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);
@@ -437,14 +438,22 @@ class ReplicaPool::Holding {
   const bool mine_;
 };
 
+// When a run is to be over, 0: never. One inside another ends with that.
+int64_t ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
+  const int64_t own = limits.timeout_ns > 0 ? deadline_after(host_.now_ns(), limits.timeout_ns) : 0;
+  const int64_t outer = options_.outer != nullptr ? options_.outer->group_.deadline_ns() : 0;
+  return own == 0 || (outer != 0 && outer < own) ? outer : own;
+}
+
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
+  DIST_TRY(check_not_in_source());
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "
         "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
-  const int64_t deadline_ns = limits.timeout_ns > 0 ? deadline_after(host_.now_ns(), limits.timeout_ns) : 0;
+  const int64_t deadline_ns = deadline_of(limits);
   const bool in_turn = current().turn == this;
   if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
   const Holding holding(*this, !in_turn);
@@ -469,7 +478,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline_ns)) return overdue(limits.timeout_ns);
+    if (!await_finished(seat, deadline_ns)) return overdue(limits);
   }
   return outcome();
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: what ends a run before its functions have returned, and what it came to.
-#include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
@@ -16,9 +14,6 @@ namespace {
 // How long a run that is past its deadline gives replicas to report it themselves.
 constexpr int64_t kReportGraceNs = 50'000'000;
 constexpr int64_t kComingGraceNs = 2'000'000;
-
-// Of the word before a list: "replica 3", "replicas 1, 3".
-const char* plural(const char* list) noexcept { return std::strchr(list, ',') == nullptr ? "" : "s"; }
 
 }  // namespace
 
@@ -69,17 +64,9 @@ void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
 }
 
 int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
-  std::size_t used = 0;
-  int32_t found = 0;
-  text[0] = '\0';
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].finished.value.load(std::memory_order_acquire) == run) continue;
-    ++found;
-    if (used + 1 >= size) continue;
-    const int length = std::snprintf(text + used, size - used, used == 0 ? "%d" : ", %d", i);
-    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
-  }
-  return found;
+  return list_members(
+      [&](const Seat& seat) { return seat.finished.value.load(std::memory_order_acquire) != run; }, text,
+      size);
 }
 
 // With the lock: nobody is inside any more whom a run has left at its deadline.
@@ -90,25 +77,28 @@ Status ReplicaPool::check_all_out() noexcept {
     yield_this_thread();
   if (!all_finished()) {
     char inside[256];
-    (void)list_inside(inside, sizeof inside);
-    return failed_precondition("an earlier run is past its deadline; still inside their functions: %s%s %s",
-                               member_word(options_.part_of), plural(inside), inside);
+    (void)list_inside(run_, inside, sizeof inside);
+    return failed_precondition("an earlier run is past its deadline; still inside their functions: %s",
+                               inside);
   }
   overdue_ = false;
   return kOk;
 }
 
-Status ReplicaPool::overdue(int64_t timeout_ns) noexcept {
+Status ReplicaPool::overdue(const RunLimits& limits) noexcept {
   char inside[256];
-  const int32_t still_inside = list_inside(inside, sizeof inside);
+  const int32_t still_inside = list_inside(run_, inside, sizeof inside);
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
-  const DurationText allowed(timeout_ns);
+  const DurationText allowed(limits.timeout_ns);
+  // Without one of its own it had that of the run which it is inside.
+  const bool has_own = limits.timeout_ns > 0;
   std::snprintf(late.message, sizeof late.message,
-                "the run's deadline of %s is over; still inside their functions: %s%s %s", allowed.text,
-                member_word(options_.part_of), plural(inside), inside);
-  std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", allowed.text);
+                "the run's deadline%s%s is over; still inside their functions: %s", has_own ? " of " : "",
+                has_own ? allowed.text : "", inside);
+  std::snprintf(late.expected, sizeof late.expected, "functions that return within %s",
+                has_own ? allowed.text : "the run's deadline");
   copy_text(late.received, "still inside its function");
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
   // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better
@@ -136,8 +126,7 @@ Status ReplicaPool::outcome() const noexcept {
   }
   if (first != nullptr) return fail(first->error);
   if (!group_.cancelled()) return kOk;
-  const char* reason = group_.cancel_reason();
-  if (reason == nullptr && closing_.load(std::memory_order_relaxed)) reason = "dist_strategy_shutdown()";
+  const char* const reason = group_.cancel_reason();
   return fail(DIST_CANCELLED, "the run was cancelled: %s",
               reason != nullptr ? reason : "dist_strategy_cancel()");
 }

@@ -21,14 +21,10 @@
 namespace dist {
 namespace {
 
-// "replicas 1, 3", after what is there already.
-void add_inside(std::span<char> text, const char* ids, int part_of) noexcept {
-  char of[32] = "";
-  if (part_of >= 0) std::snprintf(of, sizeof of, " of replica %d", part_of);
-  const bool several = std::strchr(ids, ',') != nullptr;
+// After what is there already.
+void add_inside(std::span<char> text, const char* who) noexcept {
   const std::size_t used = std::strlen(text.data());
-  std::snprintf(text.data() + used, text.size() - used, "%s%s%s %s%s", used == 0 ? "" : "; ",
-                member_word(part_of), several ? "s" : "", ids, of);
+  std::snprintf(text.data() + used, text.size() - used, "%s%s", used == 0 ? "" : "; ", who);
 }
 
 }  // namespace
@@ -47,7 +43,7 @@ void ReplicaPool::refuse_runs() noexcept {
 
 void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcept {
   refuse_runs();
-  cancel();
+  cancel("dist_strategy_shutdown()");
   lock_.close();
   if (options_.threads == DIST_THREADS_HOST) {
     await_host_threads(deadline_ns, inside);
@@ -61,9 +57,9 @@ void ReplicaPool::shut_down(int64_t deadline_ns, std::span<char> inside) noexcep
         std::snprintf(inside.data(), inside.size(), "an update from outside");
       }
     }
-    char ids[256];
-    list_inside(started_.value.load(std::memory_order_acquire), ids, sizeof ids);
-    if (ids[0] != '\0') add_inside(inside, ids, options_.part_of);
+    char who[256];
+    if (list_inside(started_.value.load(std::memory_order_acquire), who, sizeof who) > 0)
+      add_inside(inside, who);
   }
   if (InnerPool* const inner = inner_.load(std::memory_order_acquire); inner != nullptr)
     inner->pool().shut_down(deadline_ns, inside);
@@ -110,15 +106,14 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
 
 // Under the lock: those who are inside hold the strategy.
 void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
-  char ids[256] = "";
+  char who[256];
+  list_members([](const Seat& seat) { return seat.occupied; }, who, sizeof who);
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (!seats_[i].occupied) continue;
     options_.keeper->retain();
     seats_[i].keeps = options_.keeper;
-    const std::size_t used = std::strlen(ids);
-    std::snprintf(ids + used, sizeof ids - used, used == 0 ? "%d" : ", %d", i);
   }
-  add_inside(inside, ids, options_.part_of);
+  add_inside(inside, who);
 }
 
 // Under the lock: a host's thread leaves its seat. What it lets go of once the lock is open; NULL: nothing.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/base/source_call.hpp"
+
 namespace dist {
 namespace {
 
@@ -16,6 +18,7 @@ bool has_variable(const Value& value) noexcept {
 }  // namespace
 
 Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
+  DIST_TRY(check_not_in_source());
   Current& here = current();
   ReplicaPool& pool = strategy.pool();
   const bool merging = here.replica != nullptr && here.replica->pool().owner() == &strategy;

@@ -129,6 +129,9 @@ static void check_a_run_under_way(int32_t threads, int32_t replicas, int32_t sig
   if (signals < 0) assert_int_equal(pthread_create(&other, NULL, signal_from_outside, &u), 0);
   assert_fails(dist_run(u.strategy, wait_for_nothing, &u, &options), DIST_CANCELLED,
                reason != NULL ? reason : "dist_cancel_signal()");
+  dist_error_info info = DIST_ERROR_INFO_INIT;
+  assert_ok(dist_last_error_info(&info));
+  assert_int_equal(info.replica, -1); /* nobody is to blame */
   if (signals < 0) pthread_join(other, NULL);
   for (int32_t i = 0; i < replicas && signals < 0; i++) {
     assert_int_equal(u.reports[i].code, DIST_CANCELLED);

@@ -11,7 +11,7 @@ typedef struct inner {
   int32_t fail_at; /* the replica of the innermost run that fails; -1: none */
   dist_status inner_status;
   report inner_error;
-  int64_t timeout_ns;
+  int has_outer_deadline;
   atomic_int let_out, outside_of;
 } inner;
 
@@ -177,7 +177,7 @@ static dist_status run_past_its_deadline(dist_strategy *strategy, dist_value *ar
   (void)args, (void)out_result;
   inner *in = user_data;
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
-  options.timeout_ns = 1000000;
+  options.timeout_ns = in->has_outer_deadline ? 0 : 1000000;
   in->inner_status = dist_run_values(strategy, last_stays, in, NULL, NULL, &options, NULL);
   read_report(&in->inner_error);
   return DIST_OK;
@@ -189,16 +189,23 @@ static dist_status merge_late(dist_replica *replica, void *user_data) {
 
 static void a_deadline_leaves_the_strategy_busy(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
-  static inner in;
-  in = (inner){.fail_at = -1};
-  assert_ok(dist_run(strategy, merge_late, &in, NULL));
-  assert_int_equal(in.inner_status, DIST_DEADLINE_EXCEEDED);
-  assert_has(in.inner_error.message, "still inside");
-  assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "a run is under way");
-  atomic_store(&in.let_out, 1);
-  while (dist_strategy_destroy(strategy) == DIST_FAILED_PRECONDITION) sched_yield();
-  assert_int_equal(atomic_load(&in.outside_of), 1);
+  /* Its own, and that of the run which it is inside. */
+  for (int outer = 0; outer < 2; outer++) {
+    dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+    static inner in;
+    in = (inner){.fail_at = -1, .has_outer_deadline = outer};
+    dist_run_options options = DIST_RUN_OPTIONS_INIT;
+    options.timeout_ns = outer ? 1000000 : 0;
+    assert_int_equal(dist_run(strategy, merge_late, &in, &options), outer ? DIST_DEADLINE_EXCEEDED : DIST_OK);
+    assert_int_equal(in.inner_status, DIST_DEADLINE_EXCEEDED);
+    assert_has(in.inner_error.message,
+               outer ? "the run's deadline is over" : "the run's deadline of 1 ms is over");
+    assert_has(in.inner_error.message, "still inside their functions: replica 1");
+    assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "a run is under way");
+    atomic_store(&in.let_out, 1);
+    while (dist_strategy_destroy(strategy) == DIST_FAILED_PRECONDITION) sched_yield();
+    assert_int_equal(atomic_load(&in.outside_of), 1);
+  }
 }
 
 static dist_status cancel_and_wait(dist_replica *replica, void *user_data) {

@@ -217,6 +217,18 @@ void a_deadline_names_who_is_missing(void**) {
   assert_int_equal(nobody.verdict().replica, -1);
 }
 
+void a_runs_deadline_is_nobodys(void**) {
+  const Statement a = all_reduce(3, "grads");
+  Case c({&a, nullptr, &a});
+  c.trouble = Trouble::kRunDeadline;
+  c.waited_ns = 62'000;
+  const ErrorRecord error = c.verdict();
+  assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(error.replica, -1);
+  has(error.message, "the run's deadline is over, after 62 us of waiting here: replica 1 did not arrive");
+  has(error.hint, "give the run a longer timeout_ns");
+}
+
 void cancelling_blames_nobody(void**) {
   const Statement a = all_reduce(3, "grads");
   Case c({&a, nullptr});
@@ -292,6 +304,7 @@ int main() {
       cmocka_unit_test(logical_devices_are_called_so),
       cmocka_unit_test(when_it_can_be_decided),
       cmocka_unit_test(a_deadline_names_who_is_missing),
+      cmocka_unit_test(a_runs_deadline_is_nobodys),
       cmocka_unit_test(cancelling_blames_nobody),
       cmocka_unit_test(long_texts_are_cut_between_characters),
       cmocka_unit_test(signatures_tell_fields_apart),
