@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/os/thread.hpp"
 #include "core/base/source_call.hpp"
 #include "core/run/current.hpp"
 #include "core/run/replica_pool.hpp"
@@ -13,26 +14,20 @@
 namespace dist {
 namespace {
 
-// Sees the end of a thread that is still inside a run. Made when a thread is to be watched for the first
-// time.
-struct ThreadEnd {
-  bool watching = false;
-  ~ThreadEnd() {
-    Replica* const replica = current().replica;
-    if (!watching || replica == nullptr) return;
-    if (replica->attached()) {
-      (void)replica->detach();
-    } else {
-      replica->pool().abandon(*replica);
-    }
+// The end of a thread that may still be inside a run.
+void thread_ends() noexcept {
+  Replica* const replica = current().replica;
+  if (replica == nullptr) return;
+  if (replica->attached()) {
+    (void)replica->detach();
+  } else {
+    replica->pool().abandon(*replica);
   }
-};
-
-thread_local ThreadEnd thread_end;
+}
 
 }  // namespace
 
-void watch_thread_end() noexcept { thread_end.watching = true; }
+void watch_thread_end() noexcept { (void)call_at_thread_end<thread_ends>(); }
 
 // Takes the lock when `holds()`, which is asked under it. False: the strategy's time is over, and it does not
 // hold; the lock is taken all the same.

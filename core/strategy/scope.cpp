@@ -13,8 +13,7 @@ namespace {
 // A thread's default strategy, and its replica 0 as the thread is it outside runs. The replica is of a pool
 // of its own, since that of the strategy is for its runs.
 //
-// Without a destructor: it may be asked for while the thread ends, after thread_locals have. The system calls
-// end_default() then, and a thread_local for the process's first thread, which the system calls nothing for.
+// Without a destructor: it may be asked for while the thread ends, after thread_locals have.
 class ThreadDefault {
  public:
   Status get();
@@ -34,14 +33,6 @@ thread_local constinit ThreadDefault thread_default;
 
 void end_default() noexcept { thread_default.end(); }
 
-struct DefaultEnd {
-  bool wanted = false;
-  ~DefaultEnd() {
-    if (wanted) end_default();
-  }
-};
-thread_local DefaultEnd default_end;
-
 Status ThreadDefault::get() {
   if (strategy_ != nullptr && !strategy_->check_process().ok()) {
     // A forked child: what the parent's thread had is of no use here, and cannot be ended.
@@ -59,8 +50,7 @@ Status ThreadDefault::make() {
   StrategyOptions options;
   options.kind = DIST_STRATEGY_DEFAULT;
   if (strategy_ == nullptr) {
-    (void)call_at_thread_end(end_default);
-    default_end.wanted = true;
+    (void)call_at_thread_end<end_default>();
     DIST_TRY(Strategy::create(options, &strategy_));
   }
   const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay

@@ -44,6 +44,12 @@ static pid_t fork_watched(void) {
   return child;
 }
 
+static pid_t test_process;
+
+/* A child that ends inside a run leaves there what it held: no leak of the library's. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) { return getpid() != test_process; }
+
 static int ended_well(pid_t child) {
   int status = -1;
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -415,6 +421,7 @@ static void a_child_has_strategies_of_its_own(void **state) {
 #endif
 
 int main(void) {
+  test_process = getpid();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(outside_runs),
     cmocka_unit_test(every_call_inside),

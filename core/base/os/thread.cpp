@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -47,16 +48,11 @@ bool leave_this_cpu() noexcept {
   return true;
 }
 
-bool call_at_thread_end(void (*end)()) noexcept {
-  struct Key {
-    Key() noexcept
-        : made(pthread_key_create(&key, [](void* f) { reinterpret_cast<void (*)()>(f)(); }) == 0) {}
-    pthread_key_t key{};
-    bool made;
-  };
-  static const Key kKey;
-  return kKey.made && pthread_setspecific(kKey.key, reinterpret_cast<void*>(end)) == 0;
-}
+bool is_first_thread() noexcept { return gettid() == getpid(); }
+
+static_assert(sizeof(pthread_key_t) == sizeof(unsigned));
+ThreadKey::ThreadKey(void (*end)(void*)) noexcept : made_(pthread_key_create(&key_, end) == 0) {}
+bool ThreadKey::set(void* value) const noexcept { return made_ && pthread_setspecific(key_, value) == 0; }
 
 std::size_t least_stack_bytes() noexcept {
   constexpr std::size_t kOwnBytes = std::size_t{240} << 10;

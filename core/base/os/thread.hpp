@@ -36,10 +36,43 @@ void yield_this_thread() noexcept;
 // afterwards is as before. False where it has no other.
 bool leave_this_cpu() noexcept;
 
-// Has `end` called when this thread ends, once more for each time that it is asked: also by what runs at the
-// end itself (a destructor of the host's thread-specific data), when it is too late for a thread_local's
-// destructor. One function a process. False where the system has no further key.
-bool call_at_thread_end(void (*end)()) noexcept;
+// Whether this is the thread that the process began with.
+bool is_first_thread() noexcept;
+
+// Thread-specific data of the system's: `end` is called with what is set, when a thread ends that has set it.
+class ThreadKey {
+ public:
+  explicit ThreadKey(void (*end)(void*)) noexcept;
+  // False where the system has no further key.
+  bool set(void* value) const noexcept;
+
+ private:
+  unsigned key_ = 0;
+  bool made_;
+};
+
+// Has End() called when this thread ends. It may be asked by what runs at the end itself, a destructor of the
+// host's thread-specific data, and is then called after that: a thread_local's destructor never would be.
+// False where the system has no further key.
+template <void (*End)()>
+bool call_at_thread_end() noexcept {
+  static thread_local constinit bool asked = false;
+  static const ThreadKey kKey([](void*) {
+    asked = false;
+    End();
+  });
+  if (asked) return true;
+  if (is_first_thread()) {  // for which the system calls no such thing where the process ends
+    struct AtExit {
+      ~AtExit() { End(); }
+    };
+    [[maybe_unused]] static thread_local const AtExit at_exit;
+    asked = true;
+  } else {
+    asked = kKey.set(&asked);
+  }
+  return asked;
+}
 
 // The smallest stack that a thread of the library does with: what the system takes for itself, thread-local
 // data and signal frames included, and what the library's own calls and a modest function of the host's need.
