@@ -71,6 +71,7 @@ int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
 template <class Sync>
 void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
   deadline_ns_ = deadline_ns;
+  allowed_ns_ = deadline_ns == 0 ? 0 : deadline_ns - host_.now_ns();
   // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
   // the start of the next; only cancel() may come at any time, and it reads nothing.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
@@ -284,6 +285,7 @@ void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t w
   evidence.part_of = part_of_;
   evidence.sequence = meeting - first_;
   evidence.waited_ns = waited_ns;
+  evidence.allowed_ns = allowed_ns_;
   evidence.reason = cancel_reason();
   post(verdict(evidence));
 }
@@ -465,6 +467,7 @@ Status BasicGroup<Sync>::check_run() noexcept {
     if (deadline_ns_ == 0 || host_.now_ns() < deadline_ns_) return kOk;
     Evidence nothing;
     nothing.trouble = Trouble::kRunDeadline;
+    nothing.allowed_ns = allowed_ns_;
     condemn(verdict(nothing));
   }
   return turned_away();

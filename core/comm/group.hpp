@@ -307,6 +307,7 @@ class BasicGroup final : public Gathering {
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
   // Of the run, by the host's clock; 0: none.
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
+  int64_t allowed_ns() const noexcept { return allowed_ns_; }
   // What has ended the run, at the latest now.
   Status check_run() noexcept;
   const Host& host() const noexcept { return host_; }
@@ -468,6 +469,7 @@ class BasicGroup final : public Gathering {
   uint32_t first_ = 0;                           // meetings before this run
   uint32_t failures_ = 0;                        // runs that ended in trouble
   int64_t deadline_ns_ = 0;                      // of this run
+  int64_t allowed_ns_ = 0;                       // from its begin to its deadline
   alignas(kApart) Atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
   alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
   alignas(kApart) Word released_;                // crowded: the latest meeting that came together

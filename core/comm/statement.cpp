@@ -231,13 +231,13 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   const bool of_run = evidence.trouble == Trouble::kRunDeadline;
   const DurationText waited(evidence.waited_ns);
   if (of_run) {
-    text.add("the run's deadline is over");
+    text.add("the run's deadline of %s is over", DurationText(evidence.allowed_ns).text);
     if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
   } else {
     text.add("the deadline of %s is over", waited.text);
   }
   if (missing < n) {
-    if (!of_run) error.replica = static_cast<int32_t>(missing);
+    error.replica = static_cast<int32_t>(missing);
     text.add(": ");
     MemberLines(evidence).ids(text, missing);
     text.add(" did not arrive");
@@ -379,7 +379,6 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
     if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
     if (evidence.group != 0) text.add(" of group %d", evidence.group);
-    if (evidence.part_of >= 0) text.add(" on replica %d's logical devices", evidence.part_of);
     text.add(": ");
   }
   switch (evidence.trouble) {

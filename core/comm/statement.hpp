@@ -83,7 +83,7 @@ enum class Trouble {
   kNone,
   kDisagreement,
   kDeadline,     // the collective's own
-  kRunDeadline,  // the run's, which may come the moment after a member did: nobody is to blame
+  kRunDeadline,  // the run's
   kCancelled
 };
 
@@ -96,6 +96,7 @@ struct Evidence {
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
+  int64_t allowed_ns = 0;                        // kRunDeadline: the run's whole time
   int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };
@@ -118,7 +119,8 @@ void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept;
 bool decidable(const Evidence& evidence) noexcept;
 
 // The one report that every member gets. The culprit is the member that left, else the minority, else (a tie)
-// all that differ from the lowest id; for a collective's deadline, the members that did not come.
+// all that differ from the lowest id; for a deadline, the members that did not come. Who is missing at the
+// run's deadline need not be why it is over: the message says how long the others had waited.
 ErrorRecord verdict(const Evidence& evidence) noexcept;
 
 }  // namespace dist

@@ -444,30 +444,6 @@ static void a_run_ends_at_its_deadline(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-static dist_status meet_for_ever(dist_replica *replica, void *user_data) {
-  (void)user_data;
-  dist_status status = DIST_OK;
-  while (status == DIST_OK) status = dist_barrier(replica, NULL);
-  return status;
-}
-
-/* Whoever happened not to have come to that barrier yet is not the cause. */
-static void a_runs_deadline_blames_nobody(void **state) {
-  (void)state;
-  for (int32_t replicas = 1; replicas <= 3; replicas++) {
-    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
-    dist_run_options options = DIST_RUN_OPTIONS_INIT;
-    options.timeout_ns = 5000000;
-    assert_fails(dist_run(strategy, meet_for_ever, NULL, &options), DIST_DEADLINE_EXCEEDED,
-                 "the run's deadline");
-    dist_error_info info = DIST_ERROR_INFO_INIT;
-    assert_ok(dist_last_error_info(&info));
-    assert_int_equal(info.replica, -1);
-    assert_healthy(DIST_THREADS_CALLER, strategy);
-    assert_ok(dist_strategy_destroy(strategy));
-  }
-}
-
 /* ---- Fork ---- */
 
 static int child_of_fork(dist_strategy *inherited) {
@@ -518,7 +494,6 @@ int main(void) {
       cmocka_unit_test(a_cancelled_run_is_cancelled_without_collectives),
       cmocka_unit_test(a_clock_that_jumps),
       cmocka_unit_test(a_run_ends_at_its_deadline),
-      cmocka_unit_test(a_runs_deadline_blames_nobody),
       cmocka_unit_test(a_forked_child_gets_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,6 +250,27 @@ static void a_run_past_its_deadline(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
+static dist_status meet_for_ever(dist_replica *replica, void *user_data) {
+  (void)user_data;
+  dist_status status = DIST_OK;
+  while (status == DIST_OK) status = dist_barrier(replica, NULL);
+  return status;
+}
+
+/* None of them waits long enough to look at the clock for its own sake. */
+static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
+  (void)state;
+  for (int32_t replicas = 1; replicas <= 3; replicas++) {
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
+    dist_run_options options = DIST_RUN_OPTIONS_INIT;
+    options.timeout_ns = 5000000;
+    assert_fails(dist_run(strategy, meet_for_ever, NULL, &options), DIST_DEADLINE_EXCEEDED,
+                 "the run's deadline");
+    assert_healthy(DIST_THREADS_CALLER, strategy);
+    assert_ok(dist_strategy_destroy(strategy));
+  }
+}
+
 static int64_t late_clock(void *user_data) {
   return atomic_fetch_add(&((late *)user_data)->now_ns, INT64_C(300000000000));
 }
@@ -308,6 +329,7 @@ int main(void) {
       cmocka_unit_test(results_of_a_failed_run_are_dropped),
       cmocka_unit_test(one_replica_keeps_its_result),
       cmocka_unit_test(a_run_past_its_deadline),
+      cmocka_unit_test(a_runs_deadline_ends_collectives_in_a_loop),
       cmocka_unit_test(a_deadline_by_the_hosts_clock),
       cmocka_unit_test(options_of_a_run),
   };

@@ -104,7 +104,12 @@ void check_culprit(const Cell& cell, int member, const Report& report, Findings&
 }
 void check_words(const Cell& cell, const Report& report, Findings& findings) {
   const char* const other = cell.devices() ? "replica" : "device";
-  findings.lacks("message", report.message, other);
+  std::string message = report.message;
+  // A logical device may be said to be a replica's.
+  const std::string whose = " of replica " + std::to_string(cell.part_of);
+  if (const std::size_t at = message.find(whose); cell.devices() && at != std::string::npos)
+    message.erase(at, whose.size());
+  findings.lacks("message", message.c_str(), other);
   findings.lacks("hint", report.hint, other);
 }
 

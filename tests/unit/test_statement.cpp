@@ -66,11 +66,14 @@ struct Case {
   std::vector<const ErrorRecord*> failures;
   Trouble trouble = Trouble::kDisagreement;
   int64_t waited_ns = 0;
+  int64_t allowed_ns = 0;
   int32_t part_of = -1;
 
   explicit Case(std::vector<const Statement*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
-  Evidence evidence() const { return {trouble, members, failures, nullptr, 0, 12, waited_ns, part_of}; }
+  Evidence evidence() const {
+    return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, part_of};
+  }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
 };
@@ -217,15 +220,17 @@ void a_deadline_names_who_is_missing(void**) {
   assert_int_equal(nobody.verdict().replica, -1);
 }
 
-void a_runs_deadline_is_nobodys(void**) {
+void a_runs_deadline_is_told_as_such(void**) {
   const Statement a = all_reduce(3, "grads");
   Case c({&a, nullptr, &a});
   c.trouble = Trouble::kRunDeadline;
+  c.allowed_ns = 1'000'000;
   c.waited_ns = 62'000;
   const ErrorRecord error = c.verdict();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
-  assert_int_equal(error.replica, -1);
-  has(error.message, "the run's deadline is over, after 62 us of waiting here: replica 1 did not arrive");
+  assert_int_equal(error.replica, 1);
+  has(error.message,
+      "the run's deadline of 1 ms is over, after 62 us of waiting here: replica 1 did not arrive");
   has(error.hint, "give the run a longer timeout_ns");
 }
 
@@ -304,7 +309,7 @@ int main() {
       cmocka_unit_test(logical_devices_are_called_so),
       cmocka_unit_test(when_it_can_be_decided),
       cmocka_unit_test(a_deadline_names_who_is_missing),
-      cmocka_unit_test(a_runs_deadline_is_nobodys),
+      cmocka_unit_test(a_runs_deadline_is_told_as_such),
       cmocka_unit_test(cancelling_blames_nobody),
       cmocka_unit_test(long_texts_are_cut_between_characters),
       cmocka_unit_test(signatures_tell_fields_apart),
