@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one parser of the public C headers: what they declare, as JSON.
 
-    api.py [--output FILE] HEADER...       types.h before dist.h
+    api.py [--output FILE] HEADER...
 
-    import api; declared = api.parse([path, ...])
+    import api; declared = api.read(path)       of what this wrote, or of a header
 
-What comes out, everything in the headers' order:
+A header is read with those of its folder that it includes, where it does. What comes out, each once and in the order
+in which a compiler comes to it:
 
     functions  name, returns, nodiscard, parameters, section, comment, file, line
     structs    name, fields, comment, file, line
@@ -35,6 +36,7 @@ TOKEN = re.compile(
     r'|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d\w*)|(?P<mark>[{}()\[\];,*=]|"[^"\n]*")',
     re.DOTALL | re.MULTILINE,
 )
+INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 SECTION = re.compile(r"/\* (?:====|----) (?:(\d+)\. )?(.*?) =*-* ?\*/\Z", re.DOTALL)
 FIELD = re.compile(r"(\w+) {1,}(\S.*)")
@@ -98,9 +100,9 @@ def doc_fields(lines):
 
 
 class Parser:
-    def __init__(self, name, text, found):
-        self.name, self.tokens, self.at, self.found = name, tokens_of(name, text), 0, found
-        self.section = None
+    def __init__(self, path, found, seen):
+        self.path, self.name, self.found, self.seen = path, path.name, found, seen
+        self.tokens, self.at, self.section = tokens_of(self.name, path.read_text(encoding="utf-8")), 0, None
 
     # ---- Tokens ----
 
@@ -232,6 +234,8 @@ class Parser:
                 self.fail("a declaration is wanted")
 
     def directive(self, token):
+        if match := INCLUDE.match(token.text):
+            parse_once(self.path.parent / match[1], self.found, self.seen)
         match = DEFINE.fullmatch(token.text)
         if match is None or match[1] in ATTRIBUTES or match[1].endswith("_H"):
             return
@@ -338,15 +342,33 @@ class Parser:
         )
 
 
+def parse_once(path, found, seen):
+    if path.name not in seen:
+        seen.add(path.name)
+        Parser(path, found, seen).parse()
+
+
 def parse(paths):
     """What the headers declare."""
     kinds = ("functions", "structs", "callbacks", "handles", "aliases", "enums", "macros")
-    found = {kind: [] for kind in kinds}
+    found, seen = {kind: [] for kind in kinds}, set()
     for path in map(pathlib.Path, paths):
-        Parser(path.name, path.read_text(encoding="utf-8"), found).parse()
+        parse_once(path, found, seen)
     # `struct dist_x;` and a typedef of it are one handle.
     found["handles"] = list({one["name"]: one for one in found["handles"]}.values())
     return found
+
+
+def read(path):
+    """What this wrote into a file, or what a header declares."""
+    path = pathlib.Path(path)
+    return json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else parse([path])
+
+
+def names(found):
+    """All that is declared, by name."""
+    named = {one["name"] for kind in found if kind != "enums" for one in found[kind]}
+    return named | {one["name"] for enum in found["enums"] for one in enum["constants"]}
 
 
 def main():

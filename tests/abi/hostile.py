@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the calls of test_hostile.c: every function of the headers, with one argument at a time made hostile.
 
-    hostile.py API_PY OUTPUT TYPES_H DIST_H
+    hostile.py OUTPUT API_JSON
 
 A function is called with what is valid (VALID, which the fixture of hostile_support.h makes), then with each number
 replaced by those that nobody means, each pointer by NULL, and each field of its options and tensors likewise. A
@@ -10,7 +10,7 @@ reserved field that is not 0 must be refused by its name. Counts are only such t
 function that refuses them has read nothing. A parameter for which no valid argument is known, or a reserved field that
 no function takes, is a failure of the test, so that nothing new can be left out.
 """
-import importlib.util
+import json
 import pathlib
 import re
 import sys
@@ -136,13 +136,6 @@ UNKNOWN = []  # what must be added to the tables above
 RESERVED = set()  # (struct, field): those that no call has set yet
 OUT_STRUCTS_BY_SIZE = {"dist_error_info", "dist_strategy_properties", "dist_drift", "dist_position", "dist_partition",
                        "dist_communication_options"}
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location("api", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Call:
@@ -305,8 +298,8 @@ class Call:
                 f"COUNT_OF(variants_of_{self.name}), {self.place()}, {fallible}}},")
 
 
-def main(parser, output, *headers):
-    found = load(parser).parse(headers)
+def main(output, declared):
+    found = json.loads(pathlib.Path(declared).read_text(encoding="utf-8"))
     structs = {one["name"]: one for one in found["structs"]}
     macros = {one["name"] for one in found["macros"]}
     RESERVED.update((one["name"], field["name"]) for one in found["structs"] for field in one["fields"]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""libdist.so exports what dist.h declares and symbols.txt lists, and calls nothing that harms its host.
+"""libdist.so exports what the headers declare and symbols.txt lists, and calls nothing that harms its host.
 
-usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT DIST_H
+usage: symbols.py NM LIBDIST_SO SYMBOLS_TXT API_JSON
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -29,12 +30,10 @@ def symbols(nm: str, library: str, *options: str) -> set[str]:
     return names | {m[1] for m in (re.match(r"__(\w+)_chk$", n) for n in names) if m}
 
 
-def main(nm: str, library: str, listed: Path, header: Path) -> int:
+def main(nm: str, library: str, listed: Path, api: Path) -> int:
     faults = []
     expected = [line for line in listed.read_text().splitlines() if line]
-    declared = set(
-        re.findall(r"^DIST_API\b[^;(]*?\b(dist_\w+)\(", header.read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    declared = {one["name"] for one in json.loads(api.read_text(encoding="utf-8"))["functions"]}
     exported = symbols(nm, library, "--defined-only") - {"DIST_0"}
     faults += [
         f"{n}: listed, but not exported: a program that uses it would not start"
@@ -42,11 +41,11 @@ def main(nm: str, library: str, listed: Path, header: Path) -> int:
     ]
     faults += [f"{n}: exported, but not listed in {listed.name}" for n in sorted(exported - set(expected))]
     faults += [
-        f"{n}: declared in {header.name}, but not listed in {listed.name}"
+        f"{n}: declared, but not listed in {listed.name}"
         for n in sorted(declared - set(expected))
     ]
     faults += [
-        f"{n}: listed in {listed.name}, but no longer declared in {header.name}"
+        f"{n}: listed in {listed.name}, but no longer declared"
         for n in sorted(set(expected) - declared)
     ]
     if len(expected) != len(set(expected)):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What capi/api.py reads in the headers is what a C compiler reads there.
 
-usage: test_api.py API_PY COMPILER TYPES_H DIST_H
+usage: test_api.py API_PY COMPILER DIST_H
 
 Everything that the parser found is written out again as C and compiled behind the headers: functions are declared a
 second time, constants and fields are asserted. Then a few small headers, understood and not.
@@ -87,9 +87,9 @@ def struct_as_c(struct):
     yield "}"
 
 
-def check_headers(api, compiler, headers):
-    found = api.parse(headers)
-    text = "".join(pathlib.Path(header).read_text(encoding="utf-8") for header in headers)
+def check_headers(api, compiler, header):
+    found = api.parse([header])
+    text = "".join(one.read_text(encoding="utf-8") for one in pathlib.Path(header).parent.glob("*.h"))
     functions = len(re.findall(r"^DIST_API\b", text, re.MULTILINE))
     assert len(found["functions"]) == functions, f"{len(found['functions'])} of {functions} functions"
     assert all(one["comment"] and "Since" in one["comment"]["text"] for one in found["functions"])
@@ -97,7 +97,7 @@ def check_headers(api, compiler, headers):
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "all.c")
         program.write_text("\n".join(as_c(found)) + "\n", encoding="utf-8")
-        include = pathlib.Path(headers[0]).resolve().parent.parent
+        include = pathlib.Path(header).resolve().parent.parent
         options = ["-std=c11", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", str(include)]
         subprocess.run([*compiler, *options, str(program)], check=True)
 
@@ -119,6 +119,12 @@ def check_snippets(api):
         assert [(one["name"], one["value"]) for one in found["enums"][0]["constants"]] == [
             ("ONE", 1), ("TWO", 2), ("SEVEN", 7)]
         assert found["macros"][0]["parameters"] == ["a"] and found["macros"][0]["text"] == "a + 1"
+        # What a header includes of its folder is read once, where it is included.
+        header.write_text('enum { FIRST };\n#include "y.h"\n#include <stdint.h>\n#include "y.h"\n', encoding="utf-8")
+        pathlib.Path(folder, "y.h").write_text('#include "x.h"\nenum { SECOND };\n', encoding="utf-8")
+        found = api.parse([header])
+        assert [one["constants"][0]["name"] for one in found["enums"]] == ["FIRST", "SECOND"], found["enums"]
+        assert api.names(found) == {"FIRST", "SECOND"}
         for text in NOT_UNDERSTOOD:
             header.write_text(text + "\n", encoding="utf-8")
             try:
@@ -129,10 +135,10 @@ def check_snippets(api):
                 raise AssertionError(f"taken for understood: {text}")
 
 
-def main(parser, compiler, *headers):
+def main(parser, compiler, header):
     api = load(parser)
     check_snippets(api)
-    check_headers(api, compiler.split(), headers)
+    check_headers(api, compiler.split(), header)
 
 
 if __name__ == "__main__":

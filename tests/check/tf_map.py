@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """TF_DISTRIBUTE.md has one row for each of TensorFlow's names, and names nothing that libdist has not.
 
-usage: tf_map.py TF_DISTRIBUTE_MD TF_NAMES_TXT HEADER...
+usage: tf_map.py TF_DISTRIBUTE_MD TF_NAMES_TXT API_JSON
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ THERE = re.compile(r"same$|different because \S+ \S+")
 NOT_THERE = re.compile(r"not offered because \S+ \S+|not yet: \S+ \S+")
 OURS = re.compile(r"\b(?:dist|DIST)_\w+")
 CODE = re.compile(r"`([^`]+)`")
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def rows_of(page: str):
@@ -49,11 +49,11 @@ def faults_of(page: str, wanted: list[str], declared: set[str]):
         yield found[name], f"{name} is not in the list of names"
 
 
-def main(page: Path, names: Path, headers: list[Path]) -> int:
+def main(page: Path, names: Path, api: Path) -> int:
     wanted = [line for line in names.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    declared = set()
-    for header in headers:
-        declared |= set(OURS.findall(COMMENT.sub(" ", header.read_text(encoding="utf-8"))))
+    found = json.loads(api.read_text(encoding="utf-8"))
+    declared = {one["name"] for kind in found if kind != "enums" for one in found[kind]}
+    declared |= {one["name"] for enum in found["enums"] for one in enum["constants"]}
     faults = list(faults_of(page.read_text(encoding="utf-8"), wanted, declared))
     for number, fault in faults:
         print(f"{page.name}:{number}: {fault}")
@@ -61,4 +61,4 @@ def main(page: Path, names: Path, headers: list[Path]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), [Path(name) for name in sys.argv[3:]]))
+    sys.exit(main(*map(Path, sys.argv[1:])))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Reads dist.h's declarations and the table "Calls" of TRANSCRIPTS.md, and writes what the recorder and the player are
+# Takes the headers' functions and the table "Calls" of TRANSCRIPTS.md, and writes what the recorder and the player are
 # made of. The table is the list of what is recorded: a function that is in neither it nor SILENT stays without a
 # definition of its wrapper, and a program that calls it is not linked.
 #
-#     functions.py dist.h TRANSCRIPTS.md --list FILE    FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...) a line
-#     functions.py dist.h TRANSCRIPTS.md --wrap FILE    the linker's options
+#     functions.py api.json TRANSCRIPTS.md --list FILE    FUNCTION(RETURNS, NAME, (PARAMETERS), (ARGUMENTS), KEYS...) a line
+#     functions.py api.json TRANSCRIPTS.md --wrap FILE    the linker's options
 import argparse
+import json
 import re
 import sys
 
@@ -14,17 +15,6 @@ import sys
 SILENT = {'dist_last_error', 'dist_fail', 'dist_status_name', 'dist_value_retain', 'dist_value_release',
           'dist_value_kind', 'dist_value_size', 'dist_value_key', 'dist_value_text', 'dist_value_variable',
           'dist_value_partition', 'dist_device_assignment_topology'}
-
-
-def declarations(header):
-    """Every function of the header: name -> (return type, parameters)."""
-    text = re.sub(r'/\*.*?\*/|//[^\n]*', '', header, flags=re.S)
-    found = {}
-    for match in re.finditer(r'DIST_API\s+([^;{}()]*?)\b(dist_\w+)\s*\(([^;{}]*)\)\s*;', text):
-        returns = ' '.join(match[1].replace('DIST_NODISCARD', '').split())
-        parameters = [' '.join(one.split()) for one in match[3].split(',')]
-        found[match[2]] = (returns, [] if parameters == ['void'] else parameters)
-    return found
 
 
 def recorded(manual):
@@ -39,23 +29,25 @@ def recorded(manual):
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument('header')
+    arguments.add_argument('api')
     arguments.add_argument('manual')
     arguments.add_argument('--list')
     arguments.add_argument('--wrap')
     given = arguments.parse_args()
-    with open(given.header, encoding='utf-8') as file:
-        functions = declarations(file.read())
+    with open(given.api, encoding='utf-8') as file:
+        functions = {one['name']: one for one in json.load(file)['functions']}
     with open(given.manual, encoding='utf-8') as file:
         names = recorded(file.read())
     unknown = [name for name in [*names, *SILENT] if name not in functions]
     if unknown or len(set(names)) != len(names):
-        sys.exit(f'{given.manual}: not in {given.header}, or there twice: {unknown}')
+        sys.exit(f'{given.manual}: not declared, or there twice: {unknown}')
     if given.list:
         with open(given.list, 'w', encoding='utf-8') as file:
             for name in names:
-                returns, parameters = functions[name]
-                words = [re.search(r'\w+$', one)[0] for one in parameters]
+                function = functions[name]
+                words = [one['name'] for one in function['parameters']]
+                parameters = [f"{one['text']} {one['name']}" for one in function['parameters']]
+                returns = function['returns']['text']
                 keys = ''.join(f', "{word}"' for word in words)
                 file.write(f'FUNCTION({returns}, {name}, ({", ".join(parameters) or "void"}), ({", ".join(words)})'
                            f'{keys})\n')
