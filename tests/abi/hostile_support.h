@@ -88,7 +88,8 @@ struct function {
 
 /* ---- Callbacks that do nothing, or give one value ---- */
 
-static struct fixture *fixture_here; /* for callbacks whose user_data may be NULL */
+/* For callbacks whose user_data may be NULL; those of an earlier call's datasets may still come. */
+static _Atomic(struct fixture *) fixture_here;
 
 static dist_status replica_fn(dist_replica *replica, void *user_data) {
   (void)replica, (void)user_data;
@@ -219,10 +220,10 @@ static inline void make_fixture(struct fixture *f, struct shared *shared, const 
   f->path = path;
   f->function = function;
   f->variant = variant;
-  fixture_here = f;
   make_arrays(f);
   make_strategies(f);
   make_values(f);
+  fixture_here = f;
   NEED(dist_dataset_create_from_callback(f->strategy, source_fn, NULL, NULL, NULL, &f->dataset));
   NEED(dist_iterator_create(f->dataset, &f->iterator));
   const dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;

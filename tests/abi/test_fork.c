@@ -299,7 +299,6 @@ static dist_status fork_in_operator(dist_replica *replica, void *user_data) {
   dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
   options.reduce_fn = add_and_come_out;
   options.reduce_user_data = &forked;
-  of_operator = in;
   const dist_status status = dist_all_reduce(replica, DIST_REDUCE_USER, &t, &t, 1, &options);
   if (getpid() != in->parent) end_child("barrier", !refused(dist_barrier(replica, NULL)));
   return status == DIST_OK ? healthy(replica, NULL) : status;
@@ -308,6 +307,7 @@ static dist_status fork_in_operator(dist_replica *replica, void *user_data) {
 static void fork_inside(dist_replica_fn fn) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     inside in = {.e = everything_of(threads), .parent = getpid()};
+    of_operator = &in;
     for (in.who = 0; in.who < R; in.who++) {
       const dist_status status = dist_run(in.e.strategy, fn, &in, NULL);
       if (getpid() != in.parent) { /* the child of replica 0, whose thread is this one */

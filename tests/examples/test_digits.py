@@ -22,7 +22,7 @@ SKIPPED = 77
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=150)
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=380)
 
 
 class Case(unittest.TestCase):
