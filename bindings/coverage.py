@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds what each binding, and the C++ face, offers to the functions of dist.h.
+"""Holds what each binding, and the C++ face, offers to the functions of the headers.
 
     coverage.py [--list LANGUAGE]
     coverage.py --programs NM PROGRAM...
@@ -155,7 +155,7 @@ def check():
     functions, excused, wrong = header_functions(), exceptions(), []
     for function, language in excused:
         if function not in functions:
-            wrong.append(f"exceptions.md: {function} is no function of dist.h")
+            wrong.append(f"exceptions.md: {function} is no function of the headers")
         if language not in LANGUAGES:
             wrong.append(f"exceptions.md: {language} is no binding's name")
     for name, language in LANGUAGES.items():

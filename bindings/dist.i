@@ -202,7 +202,21 @@ static dist_collective_options quick_options(const char *tag, int64_t timeout_ns
 %ignore dist_variable_describe;
 %ignore dist_write_trace;
 %ignore dist_write_metrics;
-%include <dist/dist.h>
+%include <dist/error.h>
+%include <dist/strategy.h>
+%include <dist/run.h>
+%include <dist/collective.h>
+%include <dist/work.h>
+%include <dist/value.h>
+%include <dist/variable.h>
+%include <dist/cross_replica.h>
+%include <dist/dataset.h>
+%include <dist/inspect.h>
+%include <dist/metric.h>
+%include <dist/scope.h>
+%include <dist/checkpoint.h>
+%include <dist/topology.h>
+%include <dist/mesh.h>
 
 /* ---- 7. What the header has in another form ------------------------------------------------------------------------ */
 %{

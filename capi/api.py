@@ -9,7 +9,7 @@
 A header is read with those of its folder that it includes, where it does. What comes out, each once and in the order
 in which a compiler comes to it:
 
-    functions  name, returns, nodiscard, parameters, section, comment, file, line
+    functions  name, returns, nodiscard, parameters, comment, file, line
     structs    name, fields, comment, file, line
     callbacks  name, returns, parameters, comment, ...: typedefs of pointers to functions
     handles    name, comment, ...: structs that only the library knows
@@ -38,7 +38,8 @@ TOKEN = re.compile(
 )
 INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
-SECTION = re.compile(r"/\* (?:====|----) (?:(\d+)\. )?(.*?) =*-* ?\*/\Z", re.DOTALL)
+SECTION = re.compile(r"/\* ---- .*-* ?\*/")
+FILE = re.compile(r"/\*\*\s*\* @file\b")
 FIELD = re.compile(r"(\w+) {1,}(\S.*)")
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
 
@@ -102,7 +103,7 @@ def doc_fields(lines):
 class Parser:
     def __init__(self, path, found, seen):
         self.path, self.name, self.found, self.seen = path, path.name, found, seen
-        self.tokens, self.at, self.section = tokens_of(self.name, path.read_text(encoding="utf-8")), 0, None
+        self.tokens, self.at = tokens_of(self.name, path.read_text(encoding="utf-8")), 0
 
     # ---- Tokens ----
 
@@ -156,13 +157,13 @@ class Parser:
         return None
 
     def leading(self):
-        """The comment before the next token, if one stands there. A section's head is no comment of it."""
+        """The comment before the next token, if one stands there. The head of a section or a file is no comment of it."""
         last = None
         while self.at < len(self.tokens) and self.tokens[self.at].kind == "comment":
             last = self.tokens[self.at]
             self.at += 1
-            if section := SECTION.fullmatch(last.text):
-                self.section, last = int(section[1]) if section[1] else self.section, None
+            if SECTION.fullmatch(last.text) or FILE.match(last.text):
+                last = None
         return last
 
     # ---- Types ----
@@ -259,7 +260,6 @@ class Parser:
                 "returns": returns,
                 "nodiscard": "DIST_NODISCARD" in attributes,
                 "parameters": parameters,
-                "section": self.section,
                 "comment": comment_of(comment),
                 **self.place(line),
             }

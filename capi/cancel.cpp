@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 3: the object that asks runs, collectives and works to end early.
+// run.h: the object that asks runs, collectives and works to end early.
 #include "core/base/cancel.hpp"
 
 #include "capi/guard.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 14: checkpoints.
+// checkpoint.h: checkpoints.
 #include "core/strategy/checkpoint.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 6: collectives.
+// collective.h: collectives.
 #include "capi/collective.hpp"
 
 #include "core/cross_device/channel.hpp"

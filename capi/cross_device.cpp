@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, sections 3 and 9: cross-device operations, made for a strategy or used without one.
+// cross_replica.h: cross-device operations, made for a strategy or used without one.
 #include "core/cross_device/cross_device.hpp"
 
 #include <memory_resource>

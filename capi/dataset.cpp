@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 10: datasets and how they are made. Passes over them: iterator.cpp.
+// dataset.h: datasets and how they are made. Passes over them: iterator.cpp.
 #include "core/input/dataset.hpp"
 
 #include <memory_resource>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 11: looking at values and variables.
+// inspect.h: looking at values and variables.
 #include "core/inspect/describe.hpp"
 
 #include <algorithm>

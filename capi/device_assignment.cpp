@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 15: device assignments.
+// topology.h: device assignments.
 #include "core/topology/device_assignment.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 2: version, errors.
+// error.h: version, errors.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 6: groups of some replicas.
+// collective.h: groups of some replicas.
 #include "capi/guard.hpp"
 
 using namespace dist;

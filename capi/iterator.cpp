@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 10: passes over datasets.
+// dataset.h: passes over datasets.
 #include "core/input/iterator.hpp"
 
 #include "capi/dataset.hpp"

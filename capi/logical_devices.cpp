@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 15: replicas of logical devices.
+// mesh.h: replicas of logical devices.
 #include <algorithm>
 #include <cstdio>
 #include <memory_resource>

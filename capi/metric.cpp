@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 12: metrics and losses.
+// metric.h: metrics and losses.
 #include "core/metric/metric.hpp"
 
 #include "capi/guard.hpp"

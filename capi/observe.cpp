@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 11: looking inside.
+// inspect.h: looking inside.
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 3: how a program asks its collectives to be done, and names of what types.h numbers.
+// collective.h: how a program asks its collectives to be done, and names of what types.h numbers.
 #include "capi/options.hpp"
 
 #include "core/base/names.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 15: partitions.
+// topology.h: partitions.
 #include "capi/partition.hpp"
 
 using namespace dist;

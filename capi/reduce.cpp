@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 9: reductions, broadcasts and gathers from outside the replicas.
+// cross_replica.h: reductions, broadcasts and gathers from outside the replicas.
 #include "core/cross_device/reduce.hpp"
 
 #include <memory_resource>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, sections 4 and 5: running replicas, and what a replica knows of itself.
+// run.h: running replicas, and what a replica knows of itself.
 #include "capi/guard.hpp"
 #include "core/run/run_values.hpp"
 #include "core/strategy/scope.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 13: the strategy and replica that a thread is with.
+// scope.h: the strategy and replica that a thread is with.
 #include "core/strategy/scope.hpp"
 
 #include "capi/guard.hpp"

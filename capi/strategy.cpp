@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 3: strategies.
+// strategy.h: strategies.
 #include "core/strategy/strategy.hpp"
 
 #include <span>

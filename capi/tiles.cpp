@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 15: between logical devices.
+// mesh.h: between logical devices.
 #include "core/cross_device/tiles.hpp"
 
 #include "capi/collective.hpp"

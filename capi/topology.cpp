@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 15: topologies.
+// topology.h: topologies.
 #include "capi/topology.hpp"
 
 #include "core/topology/host_topology.hpp"

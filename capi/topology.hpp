@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of section 15.
+// Handles of topology.h.
 #pragma once
 
 #include "capi/guard.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 9: updates of variables, and what a value consists of in this process.
+// cross_replica.h: updates of variables, and what a value consists of in this process.
 #include "core/cross_device/update.hpp"
 
 #include "capi/guard.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 7: values.
+// value.h: values.
 #include "core/value/value.hpp"
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 8: variables, from outside the replicas and inside them.
+// variable.h: variables, from outside the replicas and inside them.
 #include "core/value/variable.hpp"
 
 #include "capi/collective.hpp"

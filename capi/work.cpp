@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h, section 6: work that is under way or planned.
+// work.h: work that is under way or planned.
 #include "core/cross_device/work.hpp"
 
 #include "capi/guard.hpp"

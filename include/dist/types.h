@@ -1,9 +1,21 @@
-/* SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * The vocabulary that libdist's core and its C ABI share: status codes, element types, reduction operators, tensors,
+ * handles, and the host's allocator, log and clock. No function is declared here. Every numeric constant is part of the
+ * ABI and never changes.
  *
- * dist/types.h: the vocabulary that libdist's core and its C ABI share: status codes, element types,
- * reduction operators, tensors, and the host's allocator, log and clock.
+ * How functions are documented, in all headers: a field says what differs from
  *
- * No function is declared here. Every numeric constant is part of the ABI and never changes.
+ *     Context  Any, concurrent: inside and outside of replicas, from several threads at once.
+ *     Blocks   Never.
+ *     Owns     Nothing: what comes in is used during the call, and nothing comes out that has to be ended.
+ *     Errors   None.
+ *     Since    0.1
+ *
+ * A context is Strategy, the cross-replica context; Replica, inside the replica function, with that replica's own handle;
+ * or Any, either. "Serialized" is from any thread, but one call at a time on the same object. Functions that take tensors
+ * also say the Shape, and the Order of additions, on which the bits of a sum depend.
  */
 #ifndef DIST_TYPES_H
 #define DIST_TYPES_H
@@ -336,6 +348,53 @@ typedef void (*dist_log_fn)(void *user_data, int32_t level, const char *message)
 
 /** Nanoseconds that never go back, from any start. Called from any thread. */
 typedef int64_t (*dist_clock_fn)(void *user_data);
+
+/* ---- Handles ---------------------------------------------------------------------------------------- */
+
+/** R replicas, their threads and their group. */
+typedef struct dist_strategy dist_strategy;
+/** One copy of the host's function: its id, and its side of every collective. */
+typedef struct dist_replica dist_replica;
+/** Some of a strategy's replicas, which meet without the others. */
+typedef struct dist_group dist_group;
+/** A collective that is under way, or planned. */
+typedef struct dist_work dist_work;
+/** Asks runs, collectives and works to end early, from any thread. */
+typedef struct dist_cancel dist_cancel;
+/** A tensor, or a list or dictionary of values, or one value for each replica. Immutable, counted. */
+typedef struct dist_value dist_value;
+/** A tensor that outlives runs, with one copy for each replica. */
+typedef struct dist_variable dist_variable;
+/** A source of batches, each split over the replicas. */
+typedef struct dist_dataset dist_dataset;
+/** One pass over a dataset. */
+typedef struct dist_iterator dist_iterator;
+/** Who reduces, broadcasts and gathers values from outside runs, and how. Immutable, counted. */
+typedef struct dist_cross_device dist_cross_device;
+/** What describes a cluster of processes. */
+typedef struct dist_cluster_resolver dist_cluster_resolver;
+/** A number that is gathered over the updates of all replicas, step after step. */
+typedef struct dist_metric dist_metric;
+/** A file of tensors, open for reading. */
+typedef struct dist_checkpoint dist_checkpoint;
+/** A mesh of devices, and where in it each is. Immutable. */
+typedef struct dist_topology dist_topology;
+/** Which devices of a topology are the logical devices of which replica. Immutable. */
+typedef struct dist_device_assignment dist_device_assignment;
+
+/**
+ * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
+ * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of the operator's elements: of the dtype, or of
+ * reduce_element_bytes (accumulate_element_bytes), and no cut is inside one. Called on pieces, from several threads; it must
+ * not call libdist and must give the same bits wherever a tensor is cut.
+ */
+typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
+
+/**
+ * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
+ * given to returns; must not throw, and must not destroy the strategy.
+ */
+typedef void (*dist_text_fn)(const char *text, size_t size_bytes, void *user_data);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of sections 2 to 6 share: strategies, one way to run replicas on any kind of thread, and
+ * What most tests share: strategies, one way to run replicas on any kind of thread, and
  * reports carried from the thread that saw them to the test's own.
  */
 #ifndef TESTS_ABI_COMMON_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of section 10 (datasets) share: strategies, and what a batch should look like.
+ * What the tests of dataset.h (datasets) share: strategies, and what a batch should look like.
  */
 #ifndef DATASET_SUPPORT_H
 #define DATASET_SUPPORT_H

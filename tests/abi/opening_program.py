@@ -9,19 +9,13 @@ import re
 import sys
 
 
-def main(header, output):
+def program_of(header):
     text = pathlib.Path(header).read_text(encoding="utf-8")
-    section = re.search(r"^ \* ---- 1\. A program -+\n(.*?)^ \* ---- |^ \* ---- 1\. A program -+\n(.*?)\*/", text,
-                        re.DOTALL | re.MULTILINE)
-    if section is None:
-        sys.exit(f"{header}: there is no section 1, A program")
-    lines = (section[1] or section[2]).splitlines()
-    indented = [line for line in lines if line == " *" or line.startswith(" *     ")]
-    # Up to the end of main(): what follows are rules.
-    end = max(i for i, line in enumerate(indented) if line == " *     }")
-    program = "\n".join(line[7:] for line in indented[: end + 1])
-    pathlib.Path(output).write_text("/* From dist.h. */\n" + program + "\n", encoding="utf-8")
+    block = re.search(r"^ \* A program:\n \*\n((?: \*     .*\n| \*\n)+)", text, re.MULTILINE)
+    if block is None:
+        sys.exit(f"{header}: there is no program at its head")
+    return "".join(line[7:] + "\n" for line in block[1].rstrip(" *\n").splitlines())
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    pathlib.Path(sys.argv[2]).write_text("/* From dist.h. */\n" + program_of(sys.argv[1]), encoding="utf-8")

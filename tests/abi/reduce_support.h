@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of section 9 share: values of every dtype, made from and compared with plain numbers.
+ * What the tests of cross_replica.h share: values of every dtype, made from and compared with plain numbers.
  */
 #ifndef REDUCE_SUPPORT_H
 #define REDUCE_SUPPORT_H

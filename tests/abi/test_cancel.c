@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 3, cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
+ * run.h: cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
  * inside merge functions are in test_cancel_inside.c.
  */
 #include "alloc_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 3, cancel objects inside runs: collectives that wait, are under way or planned; logical devices;
+ * run.h: cancel objects inside runs: collectives that wait, are under way or planned; logical devices;
  * runs inside merge functions.
  */
 #include "gate.h"

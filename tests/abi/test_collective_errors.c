@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 6, what is refused: arguments that are wrong by themselves, which the caller alone is told and
+ * collective.h: what is refused: arguments that are wrong by themselves, which the caller alone is told and
  * which spoil no run, and replicas that disagree in any field, who all get one report that names the culprit.
  */
 #include "recipe.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets of tensors in memory (dist.h, section 10): who gets which rows, in which order, and what is
+ * Datasets of tensors in memory (dataset.h): who gets which rows, in which order, and what is
  * refused.
  */
 #include "dataset_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets that a function makes (dist.h, section 10): how batches are dealt, how the last step ends, options
+ * Datasets that a function makes (dataset.h): how batches are dealt, how the last step ends, options
  * and errors; and what all datasets can be asked: optional batches, a reduced pass, what batches are like.
  */
 #include "dataset_support.h"

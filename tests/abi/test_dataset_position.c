@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Positions of passes (dist.h, section 10): a pass that is left at any step and continued there gives what it
+ * Positions of passes (dataset.h): a pass that is left at any step and continued there gives what it
  * would have given, whatever the source, the order and the batches; also with another batch size or number of
  * replicas.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets that several workers read together (dist.h, section 10): every example exactly once, in pieces
+ * Datasets that several workers read together (dataset.h): every example exactly once, in pieces
  * whose sizes add up, by elements, files and batches; and what is refused.
  */
 #include "dataset_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets whose elements a callback makes (dist.h, section 10): stacking and splitting of lists and
+ * Datasets whose elements a callback makes (dataset.h): stacking and splitting of lists and
  * dictionaries, errors that come from another thread, ends before the end, and a host that runs out of
  * memory.
  */

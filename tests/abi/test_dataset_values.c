@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements that are more than tensors (dist.h, section 10): texts and objects of the host's, nothing, tuples,
+ * Elements that are more than tensors (dataset.h): texts and objects of the host's, nothing, tuples,
  * ragged and sparse tensors; and a host that runs out of memory in all of it.
  */
 #include "dataset_support.h"

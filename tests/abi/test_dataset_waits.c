@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 10: sources for whose elements runs wait. A source must wait for no run itself, and a run that
+ * dataset.h: sources for whose elements runs wait. A source must wait for no run itself, and a run that
  * waits for a source ends all the same.
  */
 #include "gate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 3: the devices of strategies, what a strategy says of itself, communication options, and the names
+ * strategy.h: the devices of strategies, what a strategy says of itself, communication options, and the names
  * of enumerators.
  */
 #include "common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 2, version and errors: the latest error as text and as fields, per thread.
+ * error.h: version and errors: the latest error as text and as fields, per thread.
  */
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 5, groups: collectives of some replicas while others do something else, what is reported of them,
+ * collective.h: groups: collectives of some replicas while others do something else, what is reported of them,
  * and members that wait for each other in different groups.
  */
 #include "recipe.h"

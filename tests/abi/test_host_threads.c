@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 4, threads of the host as replicas: entering, leaving, and what goes wrong between the two.
+ * run.h: threads of the host as replicas: entering, leaving, and what goes wrong between the two.
  */
 #include "common.h"
 

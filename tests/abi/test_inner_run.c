@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 4, runs inside merge functions: their replicas are others than those that wait.
+ * run.h: runs inside merge functions: their replicas are others than those that wait.
  */
 #include "common.h"
 

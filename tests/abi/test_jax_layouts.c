@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 15 beside JAX: what each of eight devices has of an array under NamedSharding, as recorded by
+ * topology.h beside JAX: what each of eight devices has of an array under NamedSharding, as recorded by
  * data/record_jax_layouts.py, which also says what its lines are.
  *
  *   test_jax_layouts data/jax_layouts.txt

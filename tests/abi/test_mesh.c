@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 15, the mesh strategy: what it is made from, what is refused, and that all else is as with the
+ * mesh.h: the mesh strategy: what it is made from, what is refused, and that all else is as with the
  * mirrored one.
  */
 #include "mesh_support.h"

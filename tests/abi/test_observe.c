@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 11: the trace, the counters, who comes last, and the explanation, also while replicas run.
+ * inspect.h: the trace, the counters, who comes last, and the explanation, also while replicas run.
  * observe.py runs this program as `test_observe trace|live|metrics` and parses what it prints.
  */
 #include "common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 15: which part of a tensor each logical device has.
+ * topology.h: which part of a tensor each logical device has.
  */
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 4, several callers of one strategy: first come, first served.
+ * run.h: several callers of one strategy: first come, first served.
  */
 #include "common.h"
 #include "gate.h"

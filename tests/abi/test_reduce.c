@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 9: the arithmetic of dist_reduce(), through libdist.so.
+ * cross_replica.h: the arithmetic of dist_reduce(), through libdist.so.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 6, dist_reduce_apply(): gradients are those of the all_reduce oracle, and each step on them is done
+ * collective.h: dist_reduce_apply(): gradients are those of the all_reduce oracle, and each step on them is done
  * here once more, operation by operation. Bits are compared.
  */
 #include "recipe.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 9: dist_reduce() of what is no plain per-replica tensor: indexed slices, variables, texts,
+ * cross_replica.h: dist_reduce() of what is no plain per-replica tensor: indexed slices, variables, texts,
  * nests.
  */
 #include "reduce_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 9: what reductions from outside take, where their results go, and what they refuse.
+ * cross_replica.h: what reductions from outside take, where their results go, and what they refuse.
  */
 #include "reduce_support.h"
 

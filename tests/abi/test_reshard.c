@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 15, tensors divided anew: from every kind of partition to every other, each element and the bytes
+ * mesh.h: tensors divided anew: from every kind of partition to every other, each element and the bytes
  * told beforehand.
  */
 #include "mesh_support.h"

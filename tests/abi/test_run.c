@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sections 4 and 5, running replicas: whose thread, whose error, and what must not go on inside or after a
+ * run.h: running replicas: whose thread, whose error, and what must not go on inside or after a
  * run.
  */
 #include "common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 4, runs with arguments and results, and with a deadline of their own.
+ * run.h: runs with arguments and results, and with a deadline of their own.
  */
 #include "common.h"
 

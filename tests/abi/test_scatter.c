@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 8: rows of variables, changed from outside and inside the replicas, against plain loops.
+ * variable.h: rows of variables, changed from outside and inside the replicas, against plain loops.
  */
 #include "variable_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 13, scopes: which strategy and replica a thread is with, and what is refused where.
+ * scope.h: scopes: which strategy and replica a thread is with, and what is refused where.
  */
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 3, dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
+ * strategy.h: dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
  * once those are back.
  */
 #include "alloc_support.h"

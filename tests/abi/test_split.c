@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 15, tensors divided over the logical devices of a replica: they still read as the whole, and every
+ * mesh.h: tensors divided over the logical devices of a replica: they still read as the whole, and every
  * device's shard is a view of it.
  */
 #include "mesh_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 15: topologies by hand, from bytes and of the host; what is where in them.
+ * topology.h: topologies by hand, from bytes and of the host; what is where in them.
  */
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 7: values, through libdist.so.
+ * value.h: values, through libdist.so.
  */
 #include <setjmp.h>
 #include <stdarg.h>

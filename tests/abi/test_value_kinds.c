@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 7: tuples, texts, nothing, the host's objects and composites, made, passed through runs and
+ * value.h: tuples, texts, nothing, the host's objects and composites, made, passed through runs and
  * refused.
  */
 #include "common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Section 7: values of what a function makes, component by component.
+ * value.h: values of what a function makes, component by component.
  */
 #include "common.h"
 

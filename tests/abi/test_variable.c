@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 8: variables, through libdist.so, and section 9's dist_update().
+ * variable.h: variables, through libdist.so, and cross_replica.h's dist_update().
  */
 #include <setjmp.h>
 #include <stdarg.h>

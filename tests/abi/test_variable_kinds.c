@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dist.h, section 8: what a variable is by strategy and options, and reading and assigning it from outside.
+ * variable.h: what a variable is by strategy and options, and reading and assigning it from outside.
  */
 #include "variable_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of section 8 share: strategies of every kind, variables of f32, and what they hold.
+ * What the tests of variable.h share: strategies of every kind, variables of f32, and what they hold.
  */
 #ifndef TESTS_ABI_VARIABLE_SUPPORT_H
 #define TESTS_ABI_VARIABLE_SUPPORT_H

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of the headers is documented, with the same fields, so that nobody has to guess who owns what.
+"""Every function of the headers is documented in the same fields, so that nobody has to guess who owns what.
 
 usage: docs.py API_JSON
+
+types.h says what a field is where it is left out: a comment says what differs from that, and only that.
 """
 
 import json
@@ -10,24 +12,33 @@ import re
 import sys
 from pathlib import Path
 
-FIELDS = ["Context", "Blocks", "Owns", "Errors", "Since"]
+DEFAULTS = {"Context": "Any, concurrent.", "Blocks": "Never.", "Owns": "Nothing.", "Errors": "None.", "Since": "0.1"}
 TENSOR_FIELDS = ["Shape", "Order"]
-# The short form, for a function that is like another one but for what it works on.
-LIKE = re.compile(r"As (dist_\w+)\(\), .*Context \w+\..*Blocks \w+\..*Since \d+\.\d+\.$", re.DOTALL)
+# A function that is like another one but for what it works on.
+LIKE = re.compile(r"As (dist_\w+)\(\)[,.]")
 
 
-def missing(function: dict, names: set[str]) -> list[str]:
+def faults_of(function: dict, names: set[str]):
     comment = function["comment"]
     if comment is None or "fields" not in comment:
-        return ["any comment"]
-    if like := LIKE.match(comment["text"]):
-        return [] if like[1] in names else [f"{like[1]}(), which it refers to"]
-    has_tensor = any(one["type"] in ("dist_tensor", "dist_reduce_op") for one in function["parameters"])
+        yield "has no comment"
+        return
     fields = comment["fields"]
-    lacking = [field for field in FIELDS + TENSOR_FIELDS * has_tensor if field not in fields]
-    if not re.fullmatch(r"\d+\.\d+", fields.get("Since", "0.0")):
-        lacking.append("a version after Since")
-    return lacking
+    for field, default in DEFAULTS.items():
+        if fields.get(field) == default:
+            yield f"says of {field} what types.h does"
+    if not re.fullmatch(r"\d+\.\d+", fields.get("Since", "0.1")):
+        yield "has no version after Since"
+    if like := LIKE.match(comment["text"]):
+        if like[1] not in names:
+            yield f"refers to {like[1]}(), which is not there"
+        return
+    if function["returns"]["type"] == "dist_status" and "Errors" not in fields:
+        yield "does not say with which Errors it fails"
+    if any(one["type"] in ("dist_tensor", "dist_reduce_op") for one in function["parameters"]):
+        for field in TENSOR_FIELDS:
+            if field not in fields:
+                yield f"takes tensors and does not say the {field}"
 
 
 def main(api: Path) -> int:
@@ -35,9 +46,9 @@ def main(api: Path) -> int:
     names = {function["name"] for function in functions}
     faults = 0
     for function in functions:
-        if lacking := missing(function, names):
+        for fault in faults_of(function, names):
             faults += 1
-            print(f"{function['file']}:{function['line']}: {function['name']}() lacks {', '.join(lacking)}")
+            print(f"{function['file']}:{function['line']}: {function['name']}() {fault}")
     return 1 if faults or not functions else 0
 
 

@@ -10,7 +10,6 @@ FOLDERS = ["core", "capi", "include", "bindings", "examples", "tests"]
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".i", ".go", ".java", ".py"}
 GENERATED = re.compile(r"^bindings/(go/internal/cdist|java/target)/")
 MAX_LINES = 500
-LONG = {"include/dist/dist.h"}  # the manual: one page, read from top to bottom
 # A process is a worker, a copy of the function a replica, the members of a collective a group.
 WRONG_WORDS = re.compile(r"\b(nodes?|slaves?|gangs?|masters?)\b", re.IGNORECASE)
 # Examples are for any C library of Linux.
@@ -24,7 +23,7 @@ def faults_of(name: str, text: str) -> list[str]:
     faults = []
     if "SPDX-License-Identifier: Apache-2.0" not in head:
         faults.append("1: begins without SPDX-License-Identifier: Apache-2.0")
-    if len(lines) > MAX_LINES and name not in LONG:
+    if len(lines) > MAX_LINES:
         faults.append(f"{len(lines)}: over {MAX_LINES} lines: split it where it has two subjects")
     for number, line in enumerate(lines, 1):
         if LEFTOVERS.search(line) and name != "tests/check/files.py":

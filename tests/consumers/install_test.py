@@ -73,7 +73,7 @@ def shared(scratch: Path, prefix: Path) -> None:
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
     """The program at the head of dist.h is one."""
     text = next(prefix.rglob("dist.h")).read_text(encoding="utf-8")
-    block = re.search(r"---- 1\. A program -+\n \*\n((?: \*     .*\n| \*\n)+)", text)[1]
+    block = re.search(r"^ \* A program:\n \*\n((?: \*     .*\n| \*\n)+)", text, re.MULTILINE)[1]
     (scratch / "opening.c").write_text("".join(line[7:] + "\n" for line in block.splitlines()))
     run(*CC, "-std=c99", "-Wall", "-Werror", scratch / "opening.c", *flags, "-o", scratch / "opening")
     assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.0")).parent)) == ""

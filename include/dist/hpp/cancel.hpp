@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cancel.hpp: cancel objects, of section 3 of dist.h for C++: what any thread can ask to end early.
+// dist/hpp/cancel.hpp: cancel objects, of run.h for C++: what any thread can ask to end early.
 //
 //     dist::cancel stop;
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/checkpoint.hpp: section 14 of dist.h for C++: variables in safetensors files.
+// dist/hpp/checkpoint.hpp: checkpoint.h for C++: variables in safetensors files.
 #ifndef DIST_HPP_CHECKPOINT_HPP
 #define DIST_HPP_CHECKPOINT_HPP
 

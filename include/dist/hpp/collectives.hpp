@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/collectives.hpp: sections 5 and 6 of dist.h for C++: groups, work, and the collectives: blocking, begun or
+// dist/hpp/collectives.hpp: collective.h and work.h for C++: groups, work, and the collectives: blocking, begun or
 // planned, by the same names.
 #ifndef DIST_HPP_COLLECTIVES_HPP
 #define DIST_HPP_COLLECTIVES_HPP

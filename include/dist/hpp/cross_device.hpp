@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/cross_device.hpp: cross-device operations, of sections 3 and 9 of dist.h, for C++; and functions of the host's
+// dist/hpp/cross_device.hpp: cross-device operations, of cross_replica.h, for C++; and functions of the host's
 // that take the place of libdist's in them, and in strategies.
 #ifndef DIST_HPP_CROSS_DEVICE_HPP
 #define DIST_HPP_CROSS_DEVICE_HPP

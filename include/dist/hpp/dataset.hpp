@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/dataset.hpp: section 10 of dist.h for C++: datasets of tensors and of functions, and passes over them. What a
+// dist/hpp/dataset.hpp: dataset.h for C++: datasets of tensors and of functions, and passes over them. What a
 // source throws arrives, as itself, where its batch is asked for, also where batches are made ahead by other threads.
 #ifndef DIST_HPP_DATASET_HPP
 #define DIST_HPP_DATASET_HPP

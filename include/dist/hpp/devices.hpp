@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/devices.hpp: replicas of logical devices, of section 15 of dist.h, for C++: partitions of tensors, functions on
+// dist/hpp/devices.hpp: replicas of logical devices, of mesh.h, for C++: partitions of tensors, functions on
 // all devices of a replica, and what devices exchange.
 #ifndef DIST_HPP_DEVICES_HPP
 #define DIST_HPP_DEVICES_HPP

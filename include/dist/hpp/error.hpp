@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/error.hpp: section 2 of dist.h for C++: the version, errors as exceptions; and how what a function of the
+// dist/hpp/error.hpp: error.h for C++: the version, errors as exceptions; and how what a function of the
 // host's throws comes to the one who called libdist.
 #ifndef DIST_HPP_ERROR_HPP
 #define DIST_HPP_ERROR_HPP

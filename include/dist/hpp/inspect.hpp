@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/inspect.hpp: section 11 of dist.h for C++: what libdist tells about itself, as texts and tables.
+// dist/hpp/inspect.hpp: inspect.h for C++: what libdist tells about itself, as texts and tables.
 #ifndef DIST_HPP_INSPECT_HPP
 #define DIST_HPP_INSPECT_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/metric.hpp: section 12 of dist.h for C++: metrics and losses.
+// dist/hpp/metric.hpp: metric.h for C++: metrics and losses.
 #ifndef DIST_HPP_METRIC_HPP
 #define DIST_HPP_METRIC_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/names.hpp: the names of what dist/types.h numbers, and options of communication, of section 3 of dist.h.
+// dist/hpp/names.hpp: the names of what dist/types.h numbers, and options of communication, of collective.h.
 #ifndef DIST_HPP_NAMES_HPP
 #define DIST_HPP_NAMES_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/outside.hpp: section 9 of dist.h for C++: reductions, gathering and updates from outside replicas and inside
+// dist/hpp/outside.hpp: cross_replica.h for C++: reductions, gathering and updates from outside replicas and inside
 // merge functions.
 #ifndef DIST_HPP_OUTSIDE_HPP
 #define DIST_HPP_OUTSIDE_HPP

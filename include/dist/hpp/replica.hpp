@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/replica.hpp: sections 5, 6 and 15 of dist.h for C++: what a replica, or one of its logical devices, does
+// dist/hpp/replica.hpp: run.h, collective.h and mesh.h for C++: what a replica, or one of its logical devices, does
 // inside its function. Defined beside what they are about, but for the short ones.
 #ifndef DIST_HPP_REPLICA_HPP
 #define DIST_HPP_REPLICA_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/run.hpp: section 4 of dist.h for C++: runs, and merge calls. An exception that leaves a replica's function ends
+// dist/hpp/run.hpp: run.h for C++: runs, and merge calls. An exception that leaves a replica's function ends
 // the run for all, and arrives, as itself, at the caller; so does one that leaves a merge function.
 #ifndef DIST_HPP_RUN_HPP
 #define DIST_HPP_RUN_HPP

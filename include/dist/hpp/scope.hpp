@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/scope.hpp: section 13 of dist.h for C++: which strategy and replica the calling thread is with.
+// dist/hpp/scope.hpp: scope.h for C++: which strategy and replica the calling thread is with.
 #ifndef DIST_HPP_SCOPE_HPP
 #define DIST_HPP_SCOPE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/strategy.hpp: section 3 of dist.h for C++: strategies. A strategy_ref is a handle to copy at will, as merge
+// dist/hpp/strategy.hpp: strategy.h for C++: strategies. A strategy_ref is a handle to copy at will, as merge
 // functions and get_strategy() give it; a strategy is one that ends what it holds. Their methods are all declared here,
 // and defined beside what they are about.
 #ifndef DIST_HPP_STRATEGY_HPP

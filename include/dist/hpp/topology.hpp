@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/topology.hpp: the pure arithmetic of section 15 of dist.h for C++: where devices are, whose they are, and which
+// dist/hpp/topology.hpp: the pure arithmetic of topology.h for C++: where devices are, whose they are, and which
 // part of a tensor each has. Arrays out are borrowed from their object; arrays of coordinates have 4 numbers a device.
 #ifndef DIST_HPP_TOPOLOGY_HPP
 #define DIST_HPP_TOPOLOGY_HPP

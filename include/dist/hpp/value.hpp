@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/value.hpp: section 7 of dist.h for C++: values and nests of them. A value is a counted reference: copies are
+// dist/hpp/value.hpp: value.h for C++: values and nests of them. A value is a counted reference: copies are
 // cheap and share it. What holds none is false, and stands for NULL where the C API takes it.
 #ifndef DIST_HPP_VALUE_HPP
 #define DIST_HPP_VALUE_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/variable.hpp: section 8 of dist.h for C++: variables. What reads and writes them is a method of whose context
+// dist/hpp/variable.hpp: variable.h for C++: variables. What reads and writes them is a method of whose context
 // it is: strategy.assign(variable, ...) from outside, replica.assign(variable, ...) inside replicas.
 #ifndef DIST_HPP_VARIABLE_HPP
 #define DIST_HPP_VARIABLE_HPP

@@ -620,32 +620,6 @@ template <class Options> const int64_t *keep(Options *options, const long long *
 
 }  // namespace dist_swig
 
-SWIGINTERN dist_communication_options *new_dist_communication_options(){
-    dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
-    dist_communication_options_init(options, sizeof(dist_communication_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
-SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
-    dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
-    dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_cross_device_options(dist_cross_device_options *self){ delete dist_swig::kept(self); }
-SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_options *self,int64_t token){
-    self->accumulate = dist_swig::on_reduce;
-    self->accumulate_user_data = dist_swig::pointer(token);
-  }
-SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
-    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
-    dist_cross_device_functions_init(&table, sizeof table);
-    table.reduce = dist_swig::on_reduce_components;
-    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
-    if (has_gather) table.gather = dist_swig::on_gather_components;
-    self->functions = &table;
-    self->functions_user_data = dist_swig::pointer(token);
-  }
 SWIGINTERN void dist_strategy_options_count_memory(dist_strategy_options *self){ self->allocator = dist_swig::counting; }
 SWIGINTERN dist_strategy_options *new_dist_strategy_options(){
     dist_swig::Kept<dist_strategy_options> *options = new dist_swig::Kept<dist_strategy_options>();
@@ -726,6 +700,12 @@ SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t
   }
 SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
 SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
+SWIGINTERN dist_communication_options *new_dist_communication_options(){
+    dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
+    dist_communication_options_init(options, sizeof(dist_communication_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_variable_options *new_dist_variable_options(){
     dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
     dist_variable_options_init(options, sizeof(dist_variable_options));
@@ -742,6 +722,26 @@ SWIGINTERN dist_update_options *new_dist_update_options(){
     return options;
   }
 SWIGINTERN void delete_dist_update_options(dist_update_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cross_device_options_count_memory(dist_cross_device_options *self){ self->allocator = dist_swig::counting; }
+SWIGINTERN dist_cross_device_options *new_dist_cross_device_options(){
+    dist_swig::Kept<dist_cross_device_options> *options = new dist_swig::Kept<dist_cross_device_options>();
+    dist_cross_device_options_init(options, sizeof(dist_cross_device_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_cross_device_options(dist_cross_device_options *self){ delete dist_swig::kept(self); }
+SWIGINTERN void dist_cross_device_options_set_accumulate(dist_cross_device_options *self,int64_t token){
+    self->accumulate = dist_swig::on_reduce;
+    self->accumulate_user_data = dist_swig::pointer(token);
+  }
+SWIGINTERN void dist_cross_device_options_set_functions(dist_cross_device_options *self,int64_t token,int32_t has_broadcast,int32_t has_gather){
+    dist_cross_device_functions &table = dist_swig::kept(self)->functions;
+    dist_cross_device_functions_init(&table, sizeof table);
+    table.reduce = dist_swig::on_reduce_components;
+    if (has_broadcast) table.broadcast = dist_swig::on_broadcast_copies;
+    if (has_gather) table.gather = dist_swig::on_gather_components;
+    self->functions = &table;
+    self->functions_user_data = dist_swig::pointer(token);
+  }
 SWIGINTERN dist_dataset_options *new_dist_dataset_options(){
     dist_swig::Kept<dist_dataset_options> *options = new dist_swig::Kept<dist_dataset_options>();
     dist_dataset_options_init(options, sizeof(dist_dataset_options));
@@ -1065,14 +1065,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_7e4dc5f86a771248(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_7e4dc5f86a771248(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_7e4dc5f86a771248(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1081,12 +1081,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_7e4dc5f86a771248(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1099,12 +1099,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_7e4dc5f86a771248(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1115,12 +1115,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_7e4dc5f86a771248(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_7e4dc5f86a771248(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1131,12 +1131,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_7e4dc5f86a771248(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_7e4dc5f86a771248(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1155,12 +1155,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_7e4dc5f86a771248(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1169,12 +1169,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_7e4dc5f86a771248(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_7e4dc5f86a771248(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1189,12 +1189,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_7e4dc5f86a771248(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_7e4dc5f86a771248(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1207,12 +1207,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_7e4dc5f86a771248(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7e4dc5f86a771248(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1223,12 +1223,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_7e4dc5f86a771248(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_7e4dc5f86a771248(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1239,24 +1239,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_7e4dc5f86a771248(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_7e4dc5f86a771248(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_7e4dc5f86a771248(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_7e4dc5f86a771248(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1265,10 +1265,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_7e4dc5f86a771248(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_7e4dc5f86a771248(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1281,10 +1281,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_7e4dc5f86a771248(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_7e4dc5f86a771248(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1305,10 +1305,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_7e4dc5f86a771248(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_7e4dc5f86a771248(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1323,12 +1323,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_7e4dc5f86a771248(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7e4dc5f86a771248(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1341,12 +1341,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_7e4dc5f86a771248(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_7e4dc5f86a771248(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1361,12 +1361,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_7e4dc5f86a771248(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_7e4dc5f86a771248(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1377,22 +1377,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_7e4dc5f86a771248(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_7e4dc5f86a771248(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_7e4dc5f86a771248(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_7e4dc5f86a771248(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_bf9f84bc75002850(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1402,7 +1402,7 @@ void _wrap_Swig_free_cdist_7e4dc5f86a771248(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_bf9f84bc75002850(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1415,7 +1415,7 @@ void *_wrap_Swig_malloc_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_OK_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1427,7 +1427,7 @@ intgo _wrap_DIST_OK_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CANCELLED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1439,7 +1439,7 @@ intgo _wrap_DIST_CANCELLED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_UNKNOWN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1451,7 +1451,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1463,7 +1463,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1475,7 +1475,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_NOT_FOUND_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1487,7 +1487,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1499,7 +1499,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1511,7 +1511,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1523,7 +1523,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1535,7 +1535,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_ABORTED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1547,7 +1547,7 @@ intgo _wrap_DIST_ABORTED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1559,7 +1559,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1571,7 +1571,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_INTERNAL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1583,7 +1583,7 @@ intgo _wrap_DIST_INTERNAL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1595,7 +1595,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_DATA_LOSS_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1607,7 +1607,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_F16_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1619,7 +1619,7 @@ intgo _wrap_DIST_F16_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_BF16_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1631,7 +1631,7 @@ intgo _wrap_DIST_BF16_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_F32_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1643,7 +1643,7 @@ intgo _wrap_DIST_F32_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_F64_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1655,7 +1655,7 @@ intgo _wrap_DIST_F64_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_I8_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1667,7 +1667,7 @@ intgo _wrap_DIST_I8_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_U8_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1679,7 +1679,7 @@ intgo _wrap_DIST_U8_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_I16_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1691,7 +1691,7 @@ intgo _wrap_DIST_I16_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_U16_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1703,7 +1703,7 @@ intgo _wrap_DIST_U16_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_I32_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1715,7 +1715,7 @@ intgo _wrap_DIST_I32_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_U32_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1727,7 +1727,7 @@ intgo _wrap_DIST_U32_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_I64_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1739,7 +1739,7 @@ intgo _wrap_DIST_I64_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_U64_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1751,7 +1751,7 @@ intgo _wrap_DIST_U64_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COMPLEX64_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1763,7 +1763,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_BOOL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1775,7 +1775,7 @@ intgo _wrap_DIST_BOOL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1787,7 +1787,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1799,7 +1799,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1811,7 +1811,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1823,7 +1823,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1835,7 +1835,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_REDUCE_USER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1847,7 +1847,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1859,7 +1859,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1871,7 +1871,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1883,7 +1883,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1895,7 +1895,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1907,7 +1907,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1919,7 +1919,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1931,7 +1931,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1943,7 +1943,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1955,7 +1955,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1967,7 +1967,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1979,7 +1979,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -1991,7 +1991,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2003,7 +2003,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2015,7 +2015,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2027,7 +2027,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2039,7 +2039,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2051,7 +2051,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2063,7 +2063,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2075,7 +2075,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2087,7 +2087,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2099,7 +2099,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2111,7 +2111,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2123,7 +2123,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2135,7 +2135,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2147,7 +2147,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2159,7 +2159,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2171,7 +2171,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2183,7 +2183,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_THREADS_HOST_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2195,7 +2195,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2207,7 +2207,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2219,7 +2219,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2231,7 +2231,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2243,7 +2243,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2255,7 +2255,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_LIST_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2267,7 +2267,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_DICT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2279,7 +2279,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2291,7 +2291,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_NONE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2303,7 +2303,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2315,7 +2315,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2327,7 +2327,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2339,7 +2339,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2351,7 +2351,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2363,7 +2363,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2375,7 +2375,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2387,7 +2387,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2399,7 +2399,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2411,7 +2411,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2423,7 +2423,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2435,7 +2435,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2447,7 +2447,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2459,7 +2459,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2471,7 +2471,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2483,7 +2483,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_ASSIGN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2495,7 +2495,7 @@ intgo _wrap_DIST_ASSIGN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2507,7 +2507,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2519,7 +2519,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2531,7 +2531,7 @@ intgo _wrap_DIST_SCATTER_ADD_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_SUB_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_SUB_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2543,7 +2543,7 @@ intgo _wrap_DIST_SCATTER_SUB_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2555,7 +2555,7 @@ intgo _wrap_DIST_SCATTER_UPDATE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MUL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_MUL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2567,7 +2567,7 @@ intgo _wrap_DIST_SCATTER_MUL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_DIV_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_DIV_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2579,7 +2579,7 @@ intgo _wrap_DIST_SCATTER_DIV_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MIN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_MIN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2591,7 +2591,7 @@ intgo _wrap_DIST_SCATTER_MIN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_MAX_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_MAX_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2603,7 +2603,7 @@ intgo _wrap_DIST_SCATTER_MAX_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2615,7 +2615,7 @@ intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2627,7 +2627,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2639,7 +2639,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2651,7 +2651,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2663,7 +2663,7 @@ intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2675,7 +2675,7 @@ intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2687,7 +2687,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2699,7 +2699,7 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2711,7 +2711,7 @@ intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2723,7 +2723,7 @@ intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2735,7 +2735,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2747,7 +2747,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SHARD_OFF_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2759,7 +2759,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2771,7 +2771,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SHARD_FILE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2783,7 +2783,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SHARD_DATA_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2795,7 +2795,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_SHARD_HINT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2807,7 +2807,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_METRIC_SUM_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2819,7 +2819,7 @@ intgo _wrap_DIST_METRIC_SUM_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_METRIC_MEAN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_METRIC_MEAN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2831,7 +2831,7 @@ intgo _wrap_DIST_METRIC_MEAN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2843,7 +2843,7 @@ intgo _wrap_DIST_METRIC_ACCURACY_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_APPLY_SGD_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_APPLY_SGD_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2855,7 +2855,7 @@ intgo _wrap_DIST_APPLY_SGD_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2867,7 +2867,7 @@ intgo _wrap_DIST_APPLY_CALLBACK_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2879,7 +2879,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2891,7 +2891,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2903,7 +2903,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2915,7 +2915,7 @@ intgo _wrap_DIST_PARTITION_SPLIT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2927,7 +2927,7 @@ intgo _wrap_DIST_PARTITION_ASSIGN_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2939,7 +2939,7 @@ intgo _wrap_DIST_PARTITION_REPLICATE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_EDGE_ZERO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_EDGE_ZERO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2951,7 +2951,7 @@ intgo _wrap_DIST_EDGE_ZERO_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_EDGE_WRAP_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_EDGE_WRAP_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2963,7 +2963,7 @@ intgo _wrap_DIST_EDGE_WRAP_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_EDGE_CLAMP_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_EDGE_CLAMP_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2975,7 +2975,7 @@ intgo _wrap_DIST_EDGE_CLAMP_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_EDGE_REFLECT_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_EDGE_REFLECT_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2987,7 +2987,7 @@ intgo _wrap_DIST_EDGE_REFLECT_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_EDGE_NONE_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_EDGE_NONE_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -2999,7 +2999,7 @@ intgo _wrap_DIST_EDGE_NONE_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_MAX_REPLICAS_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3011,7 +3011,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3023,7 +3023,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_MAX_NDIM_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3035,7 +3035,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3047,7 +3047,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3059,7 +3059,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_LOG_ERROR_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3071,7 +3071,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_LOG_WARNING_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3083,7 +3083,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_7e4dc5f86a771248() {
+intgo _wrap_DIST_LOG_INFO_cdist_bf9f84bc75002850() {
   int result;
   intgo _swig_go_result;
   
@@ -3095,7 +3095,7 @@ intgo _wrap_DIST_LOG_INFO_cdist_7e4dc5f86a771248() {
 }
 
 
-long long _wrap_memory_counter_cdist_7e4dc5f86a771248() {
+long long _wrap_memory_counter_cdist_bf9f84bc75002850() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3106,7 +3106,7 @@ long long _wrap_memory_counter_cdist_7e4dc5f86a771248() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_bf9f84bc75002850(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3119,7 +3119,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_7e4dc5f86a771248(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3129,7 +3129,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3139,7 +3139,7 @@ void _wrap_delete_Callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3156,7 +3156,7 @@ intgo _wrap_Callbacks_replica_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3177,7 +3177,7 @@ long long _wrap_Callbacks_values_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3196,7 +3196,7 @@ long long _wrap_Callbacks_merge_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3215,7 +3215,7 @@ intgo _wrap_Callbacks_update_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3245,7 +3245,7 @@ long long _wrap_Callbacks_update_values_cdist_7e4dc5f86a771248(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3262,7 +3262,7 @@ long long _wrap_Callbacks_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3288,7 +3288,7 @@ long long _wrap_Callbacks_file_source_cdist_7e4dc5f86a771248(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3309,7 +3309,7 @@ long long _wrap_Callbacks_dataset_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3328,7 +3328,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3347,7 +3347,7 @@ long long _wrap_Callbacks_value_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3362,7 +3362,7 @@ long long _wrap_Callbacks_initial_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3378,7 +3378,7 @@ void _wrap_Callbacks_loop_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3398,7 +3398,7 @@ void _wrap_Callbacks_reduce_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3426,7 +3426,7 @@ void _wrap_Callbacks_apply_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3449,7 +3449,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_7e4dc5f86a771248(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3470,7 +3470,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_7e4dc5f86a771248(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3493,7 +3493,7 @@ intgo _wrap_Callbacks_gather_components_cdist_7e4dc5f86a771248(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3514,7 +3514,7 @@ void _wrap_Callbacks_log_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3526,7 +3526,7 @@ void _wrap_Callbacks_release_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3536,7 +3536,7 @@ void _wrap_set_callbacks_cdist_7e4dc5f86a771248(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_7e4dc5f86a771248() {
+intgo _wrap_dist_version_cdist_bf9f84bc75002850() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3547,7 +3547,7 @@ intgo _wrap_dist_version_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_bf9f84bc75002850(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3565,7 +3565,7 @@ intgo _wrap_dist_has_feature_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3578,7 +3578,7 @@ _gostring_ _wrap_dist_status_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3606,354 +3606,111 @@ _gostring_ _wrap_dist_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _
 }
 
 
-void _wrap_dist_communication_options_implementation_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->implementation = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_implementation_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->implementation);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, long long _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->bytes_per_pack = arg2;
-  
-}
-
-
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->bytes_per_pack);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, long long _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->timeout_ns = arg2;
-  
-}
-
-
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_has_timeout_set_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->has_timeout = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_timeout);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-dist_communication_options *_wrap_new_dist_communication_options_cdist_7e4dc5f86a771248() {
-  dist_communication_options *result = 0 ;
-  dist_communication_options *_swig_go_result;
-  
-  
-  result = (dist_communication_options *)new_dist_communication_options();
-  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_communication_options_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  delete_dist_communication_options(arg1);
-  
-}
-
-
-_gostring_ _wrap_dist_communication_options_merge_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
-  dist_communication_options *arg3 = (dist_communication_options *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = *(dist_communication_options **)&_swig_go_1; 
-  arg3 = *(dist_communication_options **)&_swig_go_2; 
-  
-  result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_options_describe_cdist_7e4dc5f86a771248(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  size_t arg3 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (char *)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  
-  result = (dist_status)dist_communication_options_describe((dist_communication_options const *)arg1,arg2,SWIG_STD_MOVE(arg3));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_kind_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->kind = arg2;
-  
-}
-
-
-intgo _wrap_dist_cross_device_options_kind_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->kind);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_num_packs_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_packs = arg2;
-  
-}
-
-
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_packs);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  {
-    arg1->reduce_to_device = dist_swig::keep(arg1, arg2); 
-  }
-  
-  
-}
-
-
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+_gostring_ _wrap_dist_reduce_op_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  dist_reduce_op arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg1 = (dist_reduce_op)_swig_go_0; 
   
-  result = (char *) ((arg1)->reduce_to_device);
+  result = (char *)dist_reduce_op_name(arg1);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  size_t arg2 ;
+_gostring_ _wrap_dist_communication_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (size_t)_swig_go_1; 
+  arg1 = (int32_t)_swig_go_0; 
   
-  if (arg1) (arg1)->accumulate_element_bytes = arg2;
-  
-}
-
-
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  size_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  
-  result =  ((arg1)->accumulate_element_bytes);
-  _swig_go_result = result; 
+  result = (char *)dist_communication_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+_gostring_ _wrap_dist_cross_device_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg1 = (int32_t)_swig_go_0; 
   
-  dist_cross_device_options_count_memory(arg1);
-  
-}
-
-
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_7e4dc5f86a771248() {
-  dist_cross_device_options *result = 0 ;
-  dist_cross_device_options *_swig_go_result;
-  
-  
-  result = (dist_cross_device_options *)new_dist_cross_device_options();
-  *(dist_cross_device_options **)&_swig_go_result = (dist_cross_device_options *)result; 
+  result = (char *)dist_cross_device_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+_gostring_ _wrap_dist_synchronization_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg1 = (int32_t)_swig_go_0; 
   
-  delete_dist_cross_device_options(arg1);
-  
+  result = (char *)dist_synchronization_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int64_t arg2 ;
+_gostring_ _wrap_dist_aggregation_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
+  arg1 = (int32_t)_swig_go_0; 
   
-  dist_cross_device_options_set_accumulate(arg1,arg2);
-  
+  result = (char *)dist_aggregation_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  int64_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
+_gostring_ _wrap_dist_input_mode_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
+  arg1 = (int32_t)_swig_go_0; 
   
-  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
-  
+  result = (char *)dist_input_mode_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_7e4dc5f86a771248(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
-  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
-  dist_cross_device **arg2 = (dist_cross_device **) 0 ;
+_gostring_ _wrap_dist_shard_policy_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+  int32_t arg1 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  
+  result = (char *)dist_shard_policy_name(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_communication_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
-  arg2 = (dist_cross_device **)_swig_go_1; 
   
-  result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_communication_from_name((char const *)arg1,arg2);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -3963,60 +3720,124 @@ _gostring_ _wrap_dist_cross_device_create_cdist_7e4dc5f86a771248(dist_cross_devi
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
   
+  
   return _swig_go_result;
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_cross_device_destroy(arg1);
-  
-}
-
-
-intgo _wrap_dist_cross_device_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_cross_device_num_packs_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_device_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  char *result = 0 ;
+_gostring_ _wrap_dist_synchronization_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
   
-  result = (char *)dist_cross_device_device((dist_cross_device const *)arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_synchronization_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
   return _swig_go_result;
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_aggregation_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_aggregation_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_input_mode_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_input_mode_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_shard_policy_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (int32_t *)_swig_go_1; 
+  
+  result = (dist_status)dist_shard_policy_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_strategy_options_kind_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4028,7 +3849,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_7e4dc5f86a771248(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4041,7 +3862,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_7e4dc5f86a771248(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4053,7 +3874,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_7e4dc5f86a771248(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4066,7 +3887,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_7e4dc5f86a771248(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4078,7 +3899,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_7e4dc5f86a771248(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4091,7 +3912,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_7e4dc5f86a771248(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4103,7 +3924,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_7e4dc5f86a771248(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4116,7 +3937,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_7e4dc5f86a771248(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4128,7 +3949,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4141,7 +3962,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -4160,7 +3981,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4173,7 +3994,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_7e4dc5f86a7712
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -4185,7 +4006,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_7e4dc5f86a771248(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -4198,7 +4019,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -4210,7 +4031,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_7e4dc5f86a771248(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -4223,7 +4044,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_7e4dc5f86a771248(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4235,7 +4056,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_7e4dc5f86a771248(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4248,7 +4069,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_7e4dc5f86a7712
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4260,7 +4081,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_7e4dc5f86a77124
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4273,7 +4094,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_7e4dc5f86a7712
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4285,7 +4106,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4298,7 +4119,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4310,7 +4131,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_7e4dc5f86a771248(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4323,7 +4144,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_7e4dc5f86a771248(dis
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4333,7 +4154,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_7e4dc5f86a771248(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7e4dc5f86a771248() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_bf9f84bc75002850() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4344,7 +4165,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_7e4dc5f86a771248() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4354,7 +4175,7 @@ void _wrap_delete_dist_strategy_options_cdist_7e4dc5f86a771248(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4366,7 +4187,7 @@ void _wrap_dist_strategy_options_set_log_cdist_7e4dc5f86a771248(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4387,7 +4208,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_7e4dc5f86a771248(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4410,7 +4231,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_7e4dc5f86a771248(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4430,7 +4251,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_7e4dc5f86a771248(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_7e4dc5f86a771248(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4453,7 +4274,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_7e4dc5f86a771248(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4474,7 +4295,7 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_shutdown_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -4497,7 +4318,28 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-intgo _wrap_dist_strategy_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_strategy_cancel(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_strategy_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4510,7 +4352,7 @@ intgo _wrap_dist_strategy_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-intgo _wrap_dist_strategy_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4523,7 +4365,7 @@ intgo _wrap_dist_strategy_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4555,7 +4397,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4587,7 +4429,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_7e4dc5f86a771248(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4618,7 +4460,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_7e4dc5f86a771248(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4630,7 +4472,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_7e4dc5f86a771248(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4643,7 +4485,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_7e4dc5f86a771248(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4655,7 +4497,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_7e4dc5f86a771248(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4668,7 +4510,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_7e4dc5f86a771248(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4680,7 +4522,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_7e4dc5f86a77
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4693,7 +4535,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_7e4dc5f86a7
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4705,7 +4547,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_7e4dc5f86a771248(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4718,7 +4560,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4730,7 +4572,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_7e4dc5f86a771
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4743,7 +4585,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_7e4dc5f86a77
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4755,7 +4597,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_7e4dc5f86a77
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4768,7 +4610,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_7e4dc5f86a7
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4780,7 +4622,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_7e4dc5f86a771248(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4793,7 +4635,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_7e4dc5f86a771248(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4805,7 +4647,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4818,7 +4660,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_7e4dc5f86a771248(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4830,7 +4672,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_7e4dc5f86a771248(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4843,7 +4685,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4855,7 +4697,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_7e4dc5f86a771248
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4868,7 +4710,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4880,7 +4722,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_7e4dc5f86a7712
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4893,7 +4735,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_7e4dc5f86a771
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4905,7 +4747,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_7e4dc5f86a771248
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4918,7 +4760,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_7e4dc5f86a77124
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7e4dc5f86a771248() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_bf9f84bc75002850() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4929,7 +4771,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_7e4dc5f86a771
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_7e4dc5f86a771248(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4939,7 +4781,7 @@ void _wrap_delete_dist_strategy_properties_cdist_7e4dc5f86a771248(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_bf9f84bc75002850(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4962,7 +4804,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4985,333 +4827,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_7e4dc5f86a771248(long long
 }
 
 
-_gostring_ _wrap_dist_reduce_op_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  dist_reduce_op arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_reduce_op)_swig_go_0; 
-  
-  result = (char *)dist_reduce_op_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_communication_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_cross_device_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_synchronization_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_synchronization_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_aggregation_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_aggregation_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_input_mode_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_input_mode_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_shard_policy_name_cdist_7e4dc5f86a771248(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_shard_policy_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_communication_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_synchronization_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_synchronization_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_aggregation_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_aggregation_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_input_mode_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_input_mode_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_shard_policy_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_shard_policy_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_strategy_cancel_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_strategy_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cancel_create_cdist_7e4dc5f86a771248(dist_allocator *_swig_go_0, long long *_swig_go_1) {
-  dist_allocator *arg1 = (dist_allocator *) 0 ;
-  dist_cancel **arg2 = (dist_cancel **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_allocator **)&_swig_go_0; 
-  arg2 = (dist_cancel **)_swig_go_1; 
-  
-  result = (dist_status)dist_cancel_create((dist_allocator const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cancel_signal_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
-  dist_cancel *arg1 = (dist_cancel *) 0 ;
-  char *arg2 = (char *) 0 ;
-  std::string text2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  result = (dist_status)dist_cancel_signal(arg1,(char const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_cancel_signalled_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cancel *arg1 = (dist_cancel *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_cancel_signalled((dist_cancel const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_cancel_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_cancel *arg1 = (dist_cancel *) 0 ;
-  
-  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_cancel_destroy(arg1);
-  
-}
-
-
-void _wrap_dist_run_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -5323,7 +4839,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5336,7 +4852,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5348,7 +4864,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_7e4dc5f86a771248
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5361,7 +4877,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -5373,7 +4889,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_7e4dc5f86a771248
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5386,7 +4902,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5398,7 +4914,7 @@ void _wrap_dist_run_options_cancel_set_cdist_7e4dc5f86a771248(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5411,7 +4927,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_7e4dc5f86a771248(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_7e4dc5f86a771248() {
+dist_run_options *_wrap_new_dist_run_options_cdist_bf9f84bc75002850() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -5422,7 +4938,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_7e4dc5f86a771248(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -5432,7 +4948,7 @@ void _wrap_delete_dist_run_options_cdist_7e4dc5f86a771248(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5460,7 +4976,7 @@ _gostring_ _wrap_dist_run_cdist_7e4dc5f86a771248(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5494,97 +5010,7 @@ _gostring_ _wrap_dist_run_values_cdist_7e4dc5f86a771248(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t arg2 ;
-  dist_replica **arg3 = (dist_replica **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
-  arg3 = (dist_replica **)_swig_go_2; 
-  
-  result = (dist_status)dist_replica_enter(arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_replica_leave_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  dist_status arg2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_status)_swig_go_1; 
-  
-  result = (dist_status)dist_replica_leave(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_replica_detach_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_replica_detach(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_replica_attach_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_replica_attach(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_replica_id_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5597,7 +5023,7 @@ intgo _wrap_dist_replica_id_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5610,7 +5036,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -5623,7 +5049,7 @@ long long _wrap_dist_replica_strategy_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5655,20 +5081,50 @@ _gostring_ _wrap_dist_parallel_for_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_merge_call_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_merge_fn arg2 = (dist_merge_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_merge : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = *(dist_collective_options **)&_swig_go_3; 
+  arg6 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5,arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_enter_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  size_t arg3 ;
-  dist_group **arg4 = (dist_group **) 0 ;
+  int32_t arg2 ;
+  dist_replica **arg3 = (dist_replica **) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
   arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t *)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  arg4 = (dist_group **)_swig_go_3; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_replica **)_swig_go_2; 
   
-  result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  result = (dist_status)dist_replica_enter(arg1,arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -5682,14 +5138,16 @@ _gostring_ _wrap_dist_group_create_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_group *arg1 = (dist_group *) 0 ;
+_gostring_ _wrap_dist_replica_leave_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status arg2 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_status)_swig_go_1; 
   
-  result = (dist_status)dist_group_destroy(arg1);
+  result = (dist_status)dist_replica_leave(arg1,arg2);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -5703,35 +5161,123 @@ _gostring_ _wrap_dist_group_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_group_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_group *arg1 = (dist_group *) 0 ;
+_gostring_ _wrap_dist_replica_detach_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_detach(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_attach_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_replica_attach(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cancel_create_cdist_bf9f84bc75002850(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+  dist_allocator *arg1 = (dist_allocator *) 0 ;
+  dist_cancel **arg2 = (dist_cancel **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_allocator **)&_swig_go_0; 
+  arg2 = (dist_cancel **)_swig_go_1; 
+  
+  result = (dist_status)dist_cancel_create((dist_allocator const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cancel_signal_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  result = (dist_status)dist_cancel_signal(arg1,(char const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cancel_signalled_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
   
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_group_size((dist_group const *)arg1);
+  result = (int32_t)dist_cancel_signalled((dist_cancel const *)arg1);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_dist_group_rank_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
-  dist_group *arg1 = (dist_group *) 0 ;
-  int32_t arg2 ;
-  int32_t result;
-  intgo _swig_go_result;
+void _wrap_dist_cancel_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cancel *arg1 = (dist_cancel *) 0 ;
   
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
+  arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
   
-  result = (int32_t)dist_group_rank((dist_group const *)arg1,arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
+  dist_cancel_destroy(arg1);
+  
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5743,7 +5289,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_7e4dc5f86a771248(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5756,7 +5302,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_7e4dc5f86a771248(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5775,7 +5321,7 @@ void _wrap_dist_collective_options_tag_set_cdist_7e4dc5f86a771248(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5788,7 +5334,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_7e4dc5f86a771248(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5800,7 +5346,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5813,7 +5359,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_7e4dc5f86a771248(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5825,7 +5371,7 @@ void _wrap_dist_collective_options_group_set_cdist_7e4dc5f86a771248(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5838,7 +5384,7 @@ long long _wrap_dist_collective_options_group_get_cdist_7e4dc5f86a771248(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5850,7 +5396,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_7e4dc5f86a771248(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5863,7 +5409,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_7e4dc5f86a771248
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5875,7 +5421,7 @@ void _wrap_dist_collective_options_axis_set_cdist_7e4dc5f86a771248(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5888,7 +5434,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_7e4dc5f86a771248(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5900,7 +5446,7 @@ void _wrap_dist_collective_options_planned_set_cdist_7e4dc5f86a771248(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5913,7 +5459,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_7e4dc5f86a771248(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5925,7 +5471,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5938,7 +5484,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5950,7 +5496,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5963,7 +5509,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_7e4dc5f86a771248(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5975,7 +5521,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_7e4dc5f86a771248(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5988,7 +5534,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_7e4dc5f86a771248(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -6000,7 +5546,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_7e4dc5f86a7712
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -6013,7 +5559,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_7e4dc5f86
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_7e4dc5f86a771248() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_bf9f84bc75002850() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -6024,7 +5570,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -6034,7 +5580,7 @@ void _wrap_delete_dist_collective_options_cdist_7e4dc5f86a771248(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -6048,7 +5594,7 @@ void _wrap_dist_collective_options_set_weights_cdist_7e4dc5f86a771248(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -6060,7 +5606,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_7e4dc5f86a771248(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6074,7 +5620,7 @@ void _wrap_dist_collective_options_set_splits_cdist_7e4dc5f86a771248(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -6084,7 +5630,7 @@ void _wrap_dist_collective_options_begin_work_cdist_7e4dc5f86a771248(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_7e4dc5f86a771248(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -6097,7 +5643,7 @@ long long _wrap_dist_collective_options_work_cdist_7e4dc5f86a771248(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6134,7 +5680,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6173,7 +5719,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6210,7 +5756,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6245,7 +5791,7 @@ _gostring_ _wrap_dist_all_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6282,7 +5828,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6319,7 +5865,7 @@ _gostring_ _wrap_dist_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6356,7 +5902,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6391,7 +5937,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_7e4dc5f86a771248(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -6430,7 +5976,7 @@ _gostring_ _wrap_dist_scan_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6469,7 +6015,7 @@ _gostring_ _wrap_dist_permute_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_bf9f84bc75002850(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -6492,7 +6038,7 @@ _gostring_ _wrap_dist_barrier_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6521,7 +6067,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6548,7 +6094,7 @@ _gostring_ _wrap_dist_all_gather_value_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_apply_options_kind_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6560,7 +6106,7 @@ void _wrap_dist_apply_options_kind_set_cdist_7e4dc5f86a771248(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6573,7 +6119,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_7e4dc5f86a771248(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6585,7 +6131,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_7e4dc5f86a771248(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6598,7 +6144,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_7e4dc5f86a771248(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6610,7 +6156,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_7e4dc5f86a771248(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6623,7 +6169,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_7e4dc5f86a771248(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6635,7 +6181,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_7e4dc5f86a771248(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6648,7 +6194,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_7e4dc5f86a771248(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_7e4dc5f86a771248() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_bf9f84bc75002850() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6659,7 +6205,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6669,7 +6215,7 @@ void _wrap_delete_dist_apply_options_cdist_7e4dc5f86a771248(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6685,7 +6231,7 @@ void _wrap_dist_apply_options_set_states_cdist_7e4dc5f86a771248(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6697,7 +6243,7 @@ void _wrap_dist_apply_options_set_function_cdist_7e4dc5f86a771248(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6707,7 +6253,7 @@ void _wrap_dist_apply_options_want_norm_cdist_7e4dc5f86a771248(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_7e4dc5f86a771248(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6720,7 +6266,7 @@ double _wrap_dist_apply_options_norm_cdist_7e4dc5f86a771248(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6759,7 +6305,255 @@ _gostring_ _wrap_dist_reduce_apply_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_group_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  dist_group **arg4 = (dist_group **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_group **)_swig_go_3; 
+  
+  result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_group_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_group_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_group_size((dist_group const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_rank_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int32_t)dist_group_rank((dist_group const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_implementation_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->implementation = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_implementation_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->implementation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_per_pack = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->bytes_per_pack);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_has_timeout_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_timeout = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_timeout);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_communication_options *_wrap_new_dist_communication_options_cdist_bf9f84bc75002850() {
+  dist_communication_options *result = 0 ;
+  dist_communication_options *_swig_go_result;
+  
+  
+  result = (dist_communication_options *)new_dist_communication_options();
+  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_communication_options_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  delete_dist_communication_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_communication_options_merge_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg3 = (dist_communication_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = *(dist_communication_options **)&_swig_go_1; 
+  arg3 = *(dist_communication_options **)&_swig_go_2; 
+  
+  result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_communication_options_describe_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  size_t arg3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (char *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  
+  result = (dist_status)dist_communication_options_describe((dist_communication_options const *)arg1,arg2,SWIG_STD_MOVE(arg3));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_start_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6780,7 +6574,7 @@ _gostring_ _wrap_dist_work_start_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_work_ready_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_ready_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   size_t arg2 ;
   dist_status result;
@@ -6803,7 +6597,7 @@ _gostring_ _wrap_dist_work_ready_cdist_7e4dc5f86a771248(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_work_test_cdist_7e4dc5f86a771248(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_bf9f84bc75002850(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6826,7 +6620,7 @@ _gostring_ _wrap_dist_work_test_cdist_7e4dc5f86a771248(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6849,7 +6643,7 @@ _gostring_ _wrap_dist_work_wait_cdist_7e4dc5f86a771248(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6876,7 +6670,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6897,7 +6691,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6907,39 +6701,7 @@ void _wrap_dist_work_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  dist_merge_fn arg2 = (dist_merge_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  dist_value *arg4 = (dist_value *) 0 ;
-  dist_collective_options *arg5 = (dist_collective_options *) 0 ;
-  dist_value **arg6 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_merge : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg5 = *(dist_collective_options **)&_swig_go_3; 
-  arg6 = (dist_value **)_swig_go_4; 
-  
-  result = (dist_status)dist_merge_call(arg1,arg2,arg3,arg4,(dist_collective_options const *)arg5,arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_value_create_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6967,7 +6729,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_7e4dc5f86a771248(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7000,7 +6762,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7027,7 +6789,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_7e4dc5f86a771248(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7054,7 +6816,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_7e4dc5f86a771248(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7081,7 +6843,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -7108,7 +6870,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7144,7 +6906,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7167,7 +6929,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_create_text_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7197,7 +6959,7 @@ _gostring_ _wrap_dist_value_create_text_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_wrap_object_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_wrap_object_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   void *arg2 = (void *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -7225,7 +6987,7 @@ _gostring_ _wrap_dist_value_wrap_object_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_composite_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_composite_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7254,7 +7016,7 @@ _gostring_ _wrap_dist_value_create_composite_cdist_7e4dc5f86a771248(long long _s
 }
 
 
-_gostring_ _wrap_dist_value_create_variable_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -7277,7 +7039,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_7e4dc5f86a771248(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7305,7 +7067,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_7e4dc5f86a771248(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -7318,7 +7080,7 @@ long long _wrap_dist_value_retain_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -7328,7 +7090,7 @@ void _wrap_dist_value_release_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7341,7 +7103,7 @@ intgo _wrap_dist_value_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7354,7 +7116,7 @@ long long _wrap_dist_value_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7369,7 +7131,7 @@ long long _wrap_dist_value_item_cdist_7e4dc5f86a771248(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7384,7 +7146,7 @@ _gostring_ _wrap_dist_value_key_cdist_7e4dc5f86a771248(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7404,7 +7166,7 @@ long long _wrap_dist_value_get_cdist_7e4dc5f86a771248(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7440,7 +7202,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7453,7 +7215,7 @@ long long _wrap_dist_value_variable_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_text_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7466,7 +7228,7 @@ _gostring_ _wrap_dist_value_text_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7479,7 +7241,7 @@ long long _wrap_dist_value_object_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_7e4dc5f86a771248(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_bf9f84bc75002850(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7504,7 +7266,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_7e4dc5f86a771248(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_bf9f84bc75002850(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7527,7 +7289,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7539,7 +7301,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_7e4dc5f86a771248(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7552,7 +7314,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_7e4dc5f86a771248(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7571,7 +7333,7 @@ void _wrap_dist_variable_options_name_set_cdist_7e4dc5f86a771248(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7584,7 +7346,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_7e4dc5f86a771248(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7596,7 +7358,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_7e4dc5f86a771248(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7609,7 +7371,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_7e4dc5f86a771248(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7621,7 +7383,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_7e4dc5f86a771248(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7634,7 +7396,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_7e4dc5f86a771248(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7646,7 +7408,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_7e4dc5f86a771248(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7659,7 +7421,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_7e4dc5f86a771248(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_7e4dc5f86a771248() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_bf9f84bc75002850() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7670,7 +7432,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_7e4dc5f86a771248() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7680,7 +7442,7 @@ void _wrap_delete_dist_variable_options_cdist_7e4dc5f86a771248(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_7e4dc5f86a771248(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7692,7 +7454,7 @@ void _wrap_dist_variable_options_set_initial_cdist_7e4dc5f86a771248(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7722,7 +7484,7 @@ _gostring_ _wrap_dist_variable_create_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7759,7 +7521,7 @@ _gostring_ _wrap_dist_replica_variable_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-void _wrap_dist_variable_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7769,7 +7531,7 @@ void _wrap_dist_variable_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7782,7 +7544,7 @@ _gostring_ _wrap_dist_variable_name_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_class_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7795,7 +7557,7 @@ _gostring_ _wrap_dist_variable_class_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_variable_synchronization_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_variable_synchronization_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7808,7 +7570,7 @@ intgo _wrap_dist_variable_synchronization_cdist_7e4dc5f86a771248(long long _swig
 }
 
 
-intgo _wrap_dist_variable_aggregation_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_variable_aggregation_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7821,7 +7583,7 @@ intgo _wrap_dist_variable_aggregation_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-intgo _wrap_dist_variable_trainable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_variable_trainable_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7834,7 +7596,7 @@ intgo _wrap_dist_variable_trainable_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_variable_num_copies_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7847,7 +7609,7 @@ intgo _wrap_dist_variable_num_copies_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_variable_copy_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -7862,7 +7624,7 @@ _gostring_ _wrap_dist_variable_copy_name_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_device_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+_gostring_ _wrap_dist_variable_device_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7896,7 +7658,7 @@ _gostring_ _wrap_dist_variable_device_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -7921,51 +7683,7 @@ _gostring_ _wrap_dist_variable_created_in_scope_cdist_7e4dc5f86a771248(long long
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  
-  result = (dist_status)dist_colocate_enter(arg1,(dist_value const *)arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_colocate_exit_cdist_7e4dc5f86a771248(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_colocate_exit(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_variable_component_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -8003,7 +7721,7 @@ _gostring_ _wrap_dist_variable_component_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8028,7 +7746,7 @@ _gostring_ _wrap_dist_variable_read_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8055,7 +7773,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8082,7 +7800,7 @@ _gostring_ _wrap_dist_variable_scatter_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_replica_read_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8107,7 +7825,7 @@ _gostring_ _wrap_dist_replica_read_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8139,7 +7857,7 @@ _gostring_ _wrap_dist_replica_assign_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_value_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8168,7 +7886,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_7e4dc5f86a771248(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -8197,58 +7915,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_name_cdist_7e4dc5f86a771248(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (dist_reduce_op *)_swig_go_1; 
-  
-  result = (dist_status)dist_reduce_op_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_7e4dc5f86a771248(intgo _swig_go_0, int *_swig_go_1) {
-  int32_t arg1 ;
-  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  arg2 = (dist_reduce_op *)_swig_go_1; 
-  
-  result = (dist_status)dist_reduce_op_from_aggregation(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8279,7 +7946,7 @@ _gostring_ _wrap_dist_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8310,7 +7977,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8343,7 +8010,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_broadcast_to_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8370,7 +8037,7 @@ _gostring_ _wrap_dist_broadcast_to_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8397,7 +8064,7 @@ _gostring_ _wrap_dist_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_destination_device_cdist_bf9f84bc75002850(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_destination *arg2 = (dist_destination *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -8425,121 +8092,7 @@ _gostring_ _wrap_dist_destination_device_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_reduce_op arg2 ;
-  dist_value *arg3 = (dist_value *) 0 ;
-  dist_destination *arg4 = (dist_destination *) 0 ;
-  dist_value **arg5 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_reduce_op)_swig_go_1; 
-  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg4 = *(dist_destination **)&_swig_go_3; 
-  arg5 = (dist_value **)_swig_go_4; 
-  
-  result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_reduce_op arg2 ;
-  dist_value **arg3 = (dist_value **) 0 ;
-  dist_destination *arg4 = (dist_destination *) 0 ;
-  size_t arg5 ;
-  dist_value **arg6 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_reduce_op)_swig_go_1; 
-  arg3 = (dist_value **)_swig_go_2.array; 
-  arg4 = *(dist_destination **)&_swig_go_3; 
-  arg5 = (size_t)_swig_go_4; 
-  arg6 = (dist_value **)_swig_go_5.array; 
-  
-  result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  dist_destination *arg3 = (dist_destination *) 0 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = *(dist_destination **)&_swig_go_2; 
-  arg4 = (dist_value **)_swig_go_3; 
-  
-  result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_cross_device_gather_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
-  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  int32_t arg3 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (dist_value **)_swig_go_3; 
-  
-  result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8569,7 +8122,7 @@ _gostring_ _wrap_dist_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8581,7 +8134,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_7e4dc5f86a771248(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8594,7 +8147,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_7e4dc5f86a771248(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_7e4dc5f86a771248() {
+dist_update_options *_wrap_new_dist_update_options_cdist_bf9f84bc75002850() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8605,7 +8158,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_7e4dc5f86a771248(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8615,7 +8168,7 @@ void _wrap_delete_dist_update_options_cdist_7e4dc5f86a771248(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_update_values_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8651,7 +8204,7 @@ _gostring_ _wrap_dist_update_values_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_update_non_slot_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_update_non_slot_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -8685,7 +8238,7 @@ _gostring_ _wrap_dist_update_non_slot_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8721,7 +8274,7 @@ _gostring_ _wrap_dist_replica_update_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-long long _wrap_dist_value_container_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_value_container_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -8734,7 +8287,7 @@ long long _wrap_dist_value_container_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_local_results_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8759,7 +8312,410 @@ _gostring_ _wrap_dist_local_results_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_cross_device_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value *arg3 = (dist_value *) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_cross_device_reduce(arg1,arg2,arg3,(dist_destination const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_reduce_op arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  dist_destination *arg4 = (dist_destination *) 0 ;
+  size_t arg5 ;
+  dist_value **arg6 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_reduce_op)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = *(dist_destination **)&_swig_go_3; 
+  arg5 = (size_t)_swig_go_4; 
+  arg6 = (dist_value **)_swig_go_5.array; 
+  
+  result = (dist_status)dist_cross_device_batch_reduce(arg1,arg2,(dist_value *const *)arg3,(dist_destination const *)arg4,SWIG_STD_MOVE(arg5),arg6);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_destination *arg3 = (dist_destination *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_destination **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_broadcast(arg1,arg2,(dist_destination const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t arg3 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_cross_device_gather(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_op_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
+  std::string text1 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  
+  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
+  arg1 = &text1[0];
+  
+  arg2 = (dist_reduce_op *)_swig_go_1; 
+  
+  result = (dist_status)dist_reduce_op_from_name((char const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_bf9f84bc75002850(intgo _swig_go_0, int *_swig_go_1) {
+  int32_t arg1 ;
+  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  arg2 = (dist_reduce_op *)_swig_go_1; 
+  
+  result = (dist_status)dist_reduce_op_from_aggregation(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_kind_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->kind = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_kind_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->kind);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_num_packs_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_packs = arg2;
+  
+}
+
+
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_packs);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  std::string text2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  {
+    arg1->reduce_to_device = dist_swig::keep(arg1, arg2); 
+  }
+  
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result = (char *) ((arg1)->reduce_to_device);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (size_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->accumulate_element_bytes = arg2;
+  
+}
+
+
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  size_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  result =  ((arg1)->accumulate_element_bytes);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_options_count_memory_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  dist_cross_device_options_count_memory(arg1);
+  
+}
+
+
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_bf9f84bc75002850() {
+  dist_cross_device_options *result = 0 ;
+  dist_cross_device_options *_swig_go_result;
+  
+  
+  result = (dist_cross_device_options *)new_dist_cross_device_options();
+  *(dist_cross_device_options **)&_swig_go_result = (dist_cross_device_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_cross_device_options_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  
+  delete_dist_cross_device_options(arg1);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_accumulate_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  dist_cross_device_options_set_accumulate(arg1,arg2);
+  
+}
+
+
+void _wrap_dist_cross_device_options_set_functions_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  
+  dist_cross_device_options_set_functions(arg1,arg2,arg3,arg4);
+  
+}
+
+
+_gostring_ _wrap_dist_cross_device_create_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+  dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
+  dist_cross_device **arg2 = (dist_cross_device **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_cross_device_options **)&_swig_go_0; 
+  arg2 = (dist_cross_device **)_swig_go_1; 
+  
+  result = (dist_status)dist_cross_device_create((dist_cross_device_options const *)arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_cross_device_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_cross_device_destroy(arg1);
+  
+}
+
+
+intgo _wrap_dist_cross_device_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_kind((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_cross_device_num_packs_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_cross_device_num_packs((dist_cross_device const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_device_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_cross_device *arg1 = (dist_cross_device *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_cross_device_device((dist_cross_device const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8771,7 +8727,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_7e4dc5f86a771248(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8784,7 +8740,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_7e4dc5f86a771248(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8796,7 +8752,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8809,7 +8765,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8821,7 +8777,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_7e4dc5f86a771248(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8834,7 +8790,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_7e4dc5f86a771248(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8846,7 +8802,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_7e4dc5f86a771248(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8859,7 +8815,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_7e4dc5f86a771248(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8871,7 +8827,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_7e4dc5f86a771248(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8884,7 +8840,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_7e4dc5f86a771248(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8896,7 +8852,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_7e4dc5f86a771248(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8909,7 +8865,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_7e4dc5f86a771248(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8921,7 +8877,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_7e4dc5f86a771248(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8934,7 +8890,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_7e4dc5f86a771248(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8946,7 +8902,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_7e4dc5f86a771248(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8959,7 +8915,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_7e4dc5f86a771248(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8971,7 +8927,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_7e4dc5f86a771248(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8984,7 +8940,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_7e4dc5f86a771248(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8996,7 +8952,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_7e4dc5f86a771248(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9009,7 +8965,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_7e4dc5f86a771248(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9021,7 +8977,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_7e4dc5f86a771248(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9034,7 +8990,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_7e4dc5f86a771248(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9046,7 +9002,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_7e4dc5f86a771248(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9059,7 +9015,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_7e4dc5f86a771248(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9071,7 +9027,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_7e4dc5f86a771248(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9084,7 +9040,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_7e4dc5f86a771248(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9096,7 +9052,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_7e4dc5f86a771248(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9109,7 +9065,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -9121,7 +9077,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_7e4dc5f86a7712
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9134,7 +9090,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_7e4dc5f86a771
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7e4dc5f86a771248() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_bf9f84bc75002850() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -9145,7 +9101,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -9155,7 +9111,7 @@ void _wrap_delete_dist_dataset_options_cdist_7e4dc5f86a771248(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_7e4dc5f86a771248(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9169,7 +9125,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_7e4dc5f86a771248(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -9201,7 +9157,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_7e4dc5f86a771248(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9232,7 +9188,7 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_7e4dc5f86a771248(long l
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9274,7 +9230,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_7e4dc5f86a771248(long long
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9286,7 +9242,7 @@ void _wrap_dist_input_context_num_input_pipelines_set_cdist_7e4dc5f86a771248(dis
 }
 
 
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9299,7 +9255,7 @@ intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_7e4dc5f86a771248(di
 }
 
 
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9311,7 +9267,7 @@ void _wrap_dist_input_context_input_pipeline_id_set_cdist_7e4dc5f86a771248(dist_
 }
 
 
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9324,7 +9280,7 @@ intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t arg2 ;
   
@@ -9336,7 +9292,7 @@ void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_7e4dc5f86a771248(di
 }
 
 
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9349,7 +9305,7 @@ intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_7e4dc5f86a771248(d
 }
 
 
-dist_input_context *_wrap_new_dist_input_context_cdist_7e4dc5f86a771248() {
+dist_input_context *_wrap_new_dist_input_context_cdist_bf9f84bc75002850() {
   dist_input_context *result = 0 ;
   dist_input_context *_swig_go_result;
   
@@ -9360,7 +9316,7 @@ dist_input_context *_wrap_new_dist_input_context_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_input_context_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0) {
+void _wrap_delete_dist_input_context_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   
   arg1 = *(dist_input_context **)&_swig_go_0; 
@@ -9370,7 +9326,7 @@ void _wrap_delete_dist_input_context_cdist_7e4dc5f86a771248(dist_input_context *
 }
 
 
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7e4dc5f86a771248(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_input_context *arg1 = (dist_input_context *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -9395,7 +9351,7 @@ _gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_7e4dc5f86a77124
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9425,7 +9381,7 @@ _gostring_ _wrap_dist_dataset_create_from_function_cdist_7e4dc5f86a771248(long l
 }
 
 
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9456,7 +9412,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_7e4dc5f86a771248(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9479,7 +9435,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_7e4dc5f86a771248(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9509,7 +9465,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9532,7 +9488,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_7e4dc5f86a771248(long long _swi
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_dataset_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   
   arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
@@ -9542,7 +9498,7 @@ void _wrap_dist_dataset_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_iterator_create_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_create_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_iterator **arg2 = (dist_iterator **) 0 ;
   dist_status result;
@@ -9565,7 +9521,7 @@ _gostring_ _wrap_dist_iterator_create_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-void _wrap_dist_position_pass_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_pass_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9577,7 +9533,7 @@ void _wrap_dist_position_pass_set_cdist_7e4dc5f86a771248(dist_position *_swig_go
 }
 
 
-long long _wrap_dist_position_pass_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
+long long _wrap_dist_position_pass_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9590,7 +9546,7 @@ long long _wrap_dist_position_pass_get_cdist_7e4dc5f86a771248(dist_position *_sw
 }
 
 
-void _wrap_dist_position_elements_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_elements_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9602,7 +9558,7 @@ void _wrap_dist_position_elements_set_cdist_7e4dc5f86a771248(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_elements_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
+long long _wrap_dist_position_elements_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9615,7 +9571,7 @@ long long _wrap_dist_position_elements_get_cdist_7e4dc5f86a771248(dist_position 
 }
 
 
-void _wrap_dist_position_examples_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_examples_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9627,7 +9583,7 @@ void _wrap_dist_position_examples_set_cdist_7e4dc5f86a771248(dist_position *_swi
 }
 
 
-long long _wrap_dist_position_examples_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
+long long _wrap_dist_position_examples_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9640,7 +9596,7 @@ long long _wrap_dist_position_examples_get_cdist_7e4dc5f86a771248(dist_position 
 }
 
 
-void _wrap_dist_position_batches_set_cdist_7e4dc5f86a771248(dist_position *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_position_batches_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t arg2 ;
   
@@ -9652,7 +9608,7 @@ void _wrap_dist_position_batches_set_cdist_7e4dc5f86a771248(dist_position *_swig
 }
 
 
-long long _wrap_dist_position_batches_get_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
+long long _wrap_dist_position_batches_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9665,7 +9621,7 @@ long long _wrap_dist_position_batches_get_cdist_7e4dc5f86a771248(dist_position *
 }
 
 
-dist_position *_wrap_new_dist_position_cdist_7e4dc5f86a771248() {
+dist_position *_wrap_new_dist_position_cdist_bf9f84bc75002850() {
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
   
@@ -9676,7 +9632,7 @@ dist_position *_wrap_new_dist_position_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_position_cdist_7e4dc5f86a771248(dist_position *_swig_go_0) {
+void _wrap_delete_dist_position_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
   dist_position *arg1 = (dist_position *) 0 ;
   
   arg1 = *(dist_position **)&_swig_go_0; 
@@ -9686,7 +9642,7 @@ void _wrap_delete_dist_position_cdist_7e4dc5f86a771248(dist_position *_swig_go_0
 }
 
 
-_gostring_ _wrap_dist_iterator_position_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_position_cdist_bf9f84bc75002850(long long _swig_go_0, dist_position *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_status result;
@@ -9709,7 +9665,7 @@ _gostring_ _wrap_dist_iterator_position_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_iterator_create_at_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_iterator_create_at_cdist_bf9f84bc75002850(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   dist_iterator **arg3 = (dist_iterator **) 0 ;
@@ -9734,7 +9690,7 @@ _gostring_ _wrap_dist_iterator_create_at_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_iterator_next_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9757,7 +9713,7 @@ _gostring_ _wrap_dist_iterator_next_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_iterator_next_optional_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9780,7 +9736,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_7e4dc5f86a771248(long long _s
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_iterator_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   
   arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
@@ -9790,7 +9746,7 @@ void _wrap_dist_iterator_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_drift_num_copies_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9802,7 +9758,7 @@ void _wrap_dist_drift_num_copies_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9815,7 +9771,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_7e4dc5f86a771248(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9827,7 +9783,7 @@ void _wrap_dist_drift_replica_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9840,7 +9796,7 @@ intgo _wrap_dist_drift_replica_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9852,7 +9808,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_7e4dc5f86a771248(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9865,7 +9821,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_7e4dc5f86a771248(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9877,7 +9833,7 @@ void _wrap_dist_drift_element_set_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9890,7 +9846,7 @@ long long _wrap_dist_drift_element_get_cdist_7e4dc5f86a771248(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_7e4dc5f86a771248() {
+dist_drift *_wrap_new_dist_drift_cdist_bf9f84bc75002850() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9901,7 +9857,7 @@ dist_drift *_wrap_new_dist_drift_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9911,7 +9867,7 @@ void _wrap_delete_dist_drift_cdist_7e4dc5f86a771248(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9936,7 +9892,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_7e4dc5f86a771248(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9968,7 +9924,7 @@ _gostring_ _wrap_dist_metric_create_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10006,7 +9962,7 @@ _gostring_ _wrap_dist_metric_update_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -10031,7 +9987,7 @@ _gostring_ _wrap_dist_metric_result_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -10054,7 +10010,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10067,7 +10023,7 @@ intgo _wrap_dist_metric_kind_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -10080,7 +10036,7 @@ _gostring_ _wrap_dist_metric_name_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -10093,7 +10049,7 @@ long long _wrap_dist_metric_variable_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -10103,7 +10059,7 @@ void _wrap_dist_metric_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10141,7 +10097,7 @@ _gostring_ _wrap_dist_average_loss_cdist_7e4dc5f86a771248(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10172,7 +10128,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_7e4dc5f86a771248(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10193,7 +10149,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10214,7 +10170,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10235,7 +10191,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_7e4dc5f86a771248(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_7e4dc5f86a771248() {
+long long _wrap_dist_get_strategy_cdist_bf9f84bc75002850() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -10246,7 +10202,7 @@ long long _wrap_dist_get_strategy_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_7e4dc5f86a771248() {
+intgo _wrap_dist_has_strategy_cdist_bf9f84bc75002850() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10257,7 +10213,7 @@ intgo _wrap_dist_has_strategy_cdist_7e4dc5f86a771248() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_7e4dc5f86a771248() {
+intgo _wrap_dist_in_cross_replica_context_cdist_bf9f84bc75002850() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10268,7 +10224,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_7e4dc5f86a771248() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_7e4dc5f86a771248() {
+long long _wrap_dist_get_replica_cdist_bf9f84bc75002850() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -10279,7 +10235,51 @@ long long _wrap_dist_get_replica_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  
+  result = (dist_status)dist_colocate_enter(arg1,(dist_value const *)arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_colocate_exit_cdist_bf9f84bc75002850(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_colocate_exit(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_checkpoint_options_position_set_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -10291,7 +10291,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_7e4dc5f86a771248(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -10304,7 +10304,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_7e4dc5f86a771248
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7e4dc5f86a771248() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_bf9f84bc75002850() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -10315,7 +10315,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -10325,7 +10325,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_7e4dc5f86a771248(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10346,7 +10346,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_7e4dc5f86a771248(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10367,7 +10367,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_7e4dc5f86a771248(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7e4dc5f86a771248(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10388,7 +10388,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_7e4dc5f86a771248(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10422,7 +10422,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10456,7 +10456,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10486,7 +10486,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10499,7 +10499,7 @@ long long _wrap_dist_checkpoint_size_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10514,7 +10514,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10557,7 +10557,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10587,7 +10587,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10600,7 +10600,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_7e4dc5f86a771248(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10615,7 +10615,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_7e4dc5f86a771248(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10635,7 +10635,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_7e4dc5f86a771248(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10645,7 +10645,7 @@ void _wrap_dist_checkpoint_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_7e4dc5f86a771248() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_bf9f84bc75002850() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10656,7 +10656,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_7e4dc5f86a771248() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_7e4dc5f86a771248(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_bf9f84bc75002850(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10666,7 +10666,7 @@ void _wrap_delete_dist_topology_options_cdist_7e4dc5f86a771248(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10699,7 +10699,7 @@ _gostring_ _wrap_dist_topology_create_cdist_7e4dc5f86a771248(_goslice_ _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_7e4dc5f86a771248(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_topology_from_host_cdist_bf9f84bc75002850(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10722,7 +10722,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_7e4dc5f86a771248(dist_topology_op
 }
 
 
-void _wrap_dist_topology_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_topology_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   
   arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
@@ -10732,7 +10732,7 @@ void _wrap_dist_topology_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_topology_mesh_rank_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10745,7 +10745,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10758,7 +10758,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_7e4dc5f86a771248(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10771,7 +10771,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_7e4dc5f86a771248(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10784,7 +10784,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_7e4dc5f86a771248(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10809,7 +10809,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_7e4dc5f86a771248(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10834,7 +10834,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_7e4dc5f86a771248(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10859,7 +10859,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10894,7 +10894,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_7e4dc5f86a771248(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10929,7 +10929,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_7e4dc5f86a771248(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_device_assignment_build_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10962,7 +10962,7 @@ _gostring_ _wrap_dist_device_assignment_build_cdist_7e4dc5f86a771248(long long _
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -10993,7 +10993,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_7e4dc5f86a771248(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_7e4dc5f86a771248(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -11016,7 +11016,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_7e4dc5f86a771248(lon
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+void _wrap_dist_device_assignment_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   
   arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
@@ -11026,7 +11026,7 @@ void _wrap_dist_device_assignment_destroy_cdist_7e4dc5f86a771248(long long _swig
 }
 
 
-long long _wrap_dist_device_assignment_topology_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -11039,7 +11039,7 @@ long long _wrap_dist_device_assignment_topology_cdist_7e4dc5f86a771248(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11052,7 +11052,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_7e4dc5f86a771248(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11065,7 +11065,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_7e4dc5f86a771248(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11092,7 +11092,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_7e4dc5f86a771248(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11129,7 +11129,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_7e4dc5f86a771248(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11166,7 +11166,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_7e4dc5f86a771248(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11178,7 +11178,7 @@ void _wrap_dist_partition_kind_set_cdist_7e4dc5f86a771248(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11191,7 +11191,7 @@ intgo _wrap_dist_partition_kind_get_cdist_7e4dc5f86a771248(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11203,7 +11203,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_7e4dc5f86a771248(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11216,7 +11216,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_7e4dc5f86a771248(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11228,7 +11228,7 @@ void _wrap_dist_partition_logical_device_set_cdist_7e4dc5f86a771248(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11241,7 +11241,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_7e4dc5f86a771248(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11253,7 +11253,7 @@ void _wrap_dist_partition_uneven_set_cdist_7e4dc5f86a771248(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11266,7 +11266,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_7e4dc5f86a771248(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11278,7 +11278,7 @@ void _wrap_dist_partition_spmd_set_cdist_7e4dc5f86a771248(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11291,7 +11291,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_7e4dc5f86a771248(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_7e4dc5f86a771248() {
+dist_partition *_wrap_new_dist_partition_cdist_bf9f84bc75002850() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -11302,7 +11302,7 @@ dist_partition *_wrap_new_dist_partition_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -11312,7 +11312,7 @@ void _wrap_delete_dist_partition_cdist_7e4dc5f86a771248(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11326,7 +11326,7 @@ void _wrap_dist_partition_set_shape_cdist_7e4dc5f86a771248(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11340,7 +11340,7 @@ void _wrap_dist_partition_set_dimensions_cdist_7e4dc5f86a771248(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11361,7 +11361,7 @@ _gostring_ _wrap_dist_partition_check_cdist_7e4dc5f86a771248(dist_partition *_sw
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11374,7 +11374,7 @@ intgo _wrap_dist_strategy_num_logical_devices_cdist_7e4dc5f86a771248(long long _
 }
 
 
-long long _wrap_dist_strategy_device_assignment_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+long long _wrap_dist_strategy_device_assignment_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -11387,7 +11387,7 @@ long long _wrap_dist_strategy_device_assignment_cdist_7e4dc5f86a771248(long long
 }
 
 
-void _wrap_dist_split_options_uneven_set_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11399,7 +11399,7 @@ void _wrap_dist_split_options_uneven_set_cdist_7e4dc5f86a771248(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11412,7 +11412,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_7e4dc5f86a771248(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_7e4dc5f86a771248() {
+dist_split_options *_wrap_new_dist_split_options_cdist_bf9f84bc75002850() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11423,7 +11423,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_7e4dc5f86a771248(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11433,7 +11433,7 @@ void _wrap_delete_dist_split_options_cdist_7e4dc5f86a771248(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11460,7 +11460,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_7e4dc5f86a771248(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11485,7 +11485,7 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_7e4dc5f86a771248(long l
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_partition *_swig_go_1) {
+_gostring_ _wrap_dist_value_partition_cdist_bf9f84bc75002850(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11508,7 +11508,7 @@ _gostring_ _wrap_dist_value_partition_cdist_7e4dc5f86a771248(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11520,7 +11520,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_7e4dc5f86a771248(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11533,7 +11533,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_7e4dc5f86a771248(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11545,7 +11545,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_7e4dc5f86a771248(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11558,7 +11558,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_7e4dc5f86a771248(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_7e4dc5f86a771248() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_bf9f84bc75002850() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11569,7 +11569,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11579,7 +11579,7 @@ void _wrap_delete_dist_devices_options_cdist_7e4dc5f86a771248(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_7e4dc5f86a771248(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11591,7 +11591,7 @@ void _wrap_dist_devices_options_add_result_cdist_7e4dc5f86a771248(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11625,7 +11625,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_7e4dc5f86a771248(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_7e4dc5f86a771248(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_bf9f84bc75002850(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11638,7 +11638,7 @@ intgo _wrap_dist_device_replica_cdist_7e4dc5f86a771248(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11670,7 +11670,7 @@ _gostring_ _wrap_dist_device_axis_cdist_7e4dc5f86a771248(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11700,7 +11700,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_7e4dc5f86a771248(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11712,7 +11712,7 @@ void _wrap_dist_halo_ndim_set_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11725,7 +11725,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_7e4dc5f86a771248() {
+dist_halo *_wrap_new_dist_halo_cdist_bf9f84bc75002850() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11736,7 +11736,7 @@ dist_halo *_wrap_new_dist_halo_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11746,7 +11746,7 @@ void _wrap_delete_dist_halo_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11760,7 +11760,7 @@ void _wrap_dist_halo_set_parts_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11774,7 +11774,7 @@ void _wrap_dist_halo_set_low_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11788,7 +11788,7 @@ void _wrap_dist_halo_set_high_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11802,7 +11802,7 @@ void _wrap_dist_halo_set_edges_cdist_7e4dc5f86a771248(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_7e4dc5f86a771248(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -11837,7 +11837,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_7e4dc5f86a771248(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_bf9f84bc75002850(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -11874,7 +11874,7 @@ _gostring_ _wrap_dist_reshard_cdist_7e4dc5f86a771248(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_7e4dc5f86a771248(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -11903,7 +11903,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_7e4dc5f86a771248(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11923,7 +11923,7 @@ intgo _wrap_fail_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11943,7 +11943,7 @@ intgo _wrap_fail_as_told_cdist_7e4dc5f86a771248(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11956,7 +11956,7 @@ _gostring_ _wrap_Text_text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11979,7 +11979,7 @@ _gostring_ _wrap_Text_explain_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -12002,7 +12002,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_7e4dc5f86a771248(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -12025,7 +12025,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_7e4dc5f86a771248(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -12048,7 +12048,7 @@ _gostring_ _wrap_Text_describe_value_cdist_7e4dc5f86a771248(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -12071,7 +12071,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_7e4dc5f86a771248(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12094,7 +12094,7 @@ _gostring_ _wrap_Text_write_trace_cdist_7e4dc5f86a771248(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_7e4dc5f86a771248(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12124,7 +12124,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_7e4dc5f86a771248(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_7e4dc5f86a771248() {
+Text *_wrap_new_Text_cdist_bf9f84bc75002850() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -12135,7 +12135,7 @@ Text *_wrap_new_Text_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_Text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -12145,7 +12145,7 @@ void _wrap_delete_Text_cdist_7e4dc5f86a771248(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12168,7 +12168,7 @@ _gostring_ _wrap_Stragglers_read_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12181,7 +12181,7 @@ long long _wrap_Stragglers_size_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12196,7 +12196,7 @@ intgo _wrap_Stragglers_collective_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12211,7 +12211,7 @@ intgo _wrap_Stragglers_group_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12226,7 +12226,7 @@ intgo _wrap_Stragglers_replica_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_meetings_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_meetings_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12241,7 +12241,7 @@ long long _wrap_Stragglers_meetings_cdist_7e4dc5f86a771248(Stragglers *_swig_go_
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12256,7 +12256,7 @@ long long _wrap_Stragglers_times_last_cdist_7e4dc5f86a771248(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12271,7 +12271,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12286,7 +12286,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_7e4dc5f86a771248(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -12301,7 +12301,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_7e4dc5f86a771248() {
+Stragglers *_wrap_new_Stragglers_cdist_bf9f84bc75002850() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -12312,7 +12312,7 @@ Stragglers *_wrap_new_Stragglers_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -12322,7 +12322,7 @@ void _wrap_delete_Stragglers_cdist_7e4dc5f86a771248(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12335,7 +12335,7 @@ long long _wrap_Numbers_size_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12350,7 +12350,7 @@ long long _wrap_Numbers_at_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12362,7 +12362,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12374,7 +12374,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12386,7 +12386,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_7e4dc5f86a771248(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12398,7 +12398,7 @@ void _wrap_Numbers_topology_serialized_cdist_7e4dc5f86a771248(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12410,7 +12410,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_7e4dc5f86a771248(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12437,7 +12437,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_7e4dc5f86a771248(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12464,7 +12464,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_7e4dc5f86a77124
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12476,7 +12476,7 @@ void _wrap_Numbers_partition_shape_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12488,7 +12488,7 @@ void _wrap_Numbers_partition_dimensions_cdist_7e4dc5f86a771248(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12513,7 +12513,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_7e4dc5f86a771248(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12553,7 +12553,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_7e4dc5f86a771248(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12576,7 +12576,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_7e4dc5f86a771248(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_7e4dc5f86a771248() {
+Numbers *_wrap_new_Numbers_cdist_bf9f84bc75002850() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12587,7 +12587,7 @@ Numbers *_wrap_new_Numbers_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_Numbers_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12597,7 +12597,7 @@ void _wrap_delete_Numbers_cdist_7e4dc5f86a771248(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_7e4dc5f86a771248(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12622,7 +12622,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_7e4dc5f86a771248(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12653,7 +12653,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_7e4dc5f86a771248(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12680,7 +12680,7 @@ void _wrap_tensor_at_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_7e4dc5f86a771248(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_bf9f84bc75002850(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12701,7 +12701,7 @@ void _wrap_Destinations_add_cdist_7e4dc5f86a771248(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_7e4dc5f86a771248(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_bf9f84bc75002850(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12714,7 +12714,7 @@ dist_destination *_wrap_Destinations_get_cdist_7e4dc5f86a771248(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_7e4dc5f86a771248() {
+Destinations *_wrap_new_Destinations_cdist_bf9f84bc75002850() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12725,7 +12725,7 @@ Destinations *_wrap_new_Destinations_cdist_7e4dc5f86a771248() {
 }
 
 
-void _wrap_delete_Destinations_cdist_7e4dc5f86a771248(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_bf9f84bc75002850(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12735,7 +12735,7 @@ void _wrap_delete_Destinations_cdist_7e4dc5f86a771248(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12773,7 +12773,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_7e4dc5f86a771248(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12811,7 +12811,7 @@ _gostring_ _wrap_quick_broadcast_cdist_7e4dc5f86a771248(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_7e4dc5f86a771248(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12839,7 +12839,7 @@ _gostring_ _wrap_run_until_cdist_7e4dc5f86a771248(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_7e4dc5f86a771248(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;

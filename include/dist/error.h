@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * What went wrong: statuses as words, and the latest error of a thread. Also the version that runs, and the names of what
+ * types.h numbers, as TensorFlow has them.
+ *
+ * Texts that come out of any function are UTF-8 without control characters, whatever the host put into tags and messages: a
+ * byte that is no UTF-8 becomes U+FFFD, a control character \\n, \\t or \\x and two digits. An error's message may have
+ * several lines. Texts and keys of values stay as they are.
+ */
+#ifndef DIST_ERROR_H
+#define DIST_ERROR_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DIST_VERSION_MAJOR 0
+#define DIST_VERSION_MINOR 1
+#define DIST_VERSION_PATCH 0
+
+/** The version of the library that runs: major * 10000 + minor * 100 + patch. */
+DIST_API int32_t dist_version(void);
+
+/**
+ * Whether this build has an optional feature: 1 or 0; 0 for a name it does not know.
+ * Names: "numa" (hwloc was there when it was built), "pinning".
+ */
+DIST_API int32_t dist_has_feature(const char *name);
+
+/**
+ * A status as a word, "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that this version does not have.
+ *
+ * Owns     The text is static.
+ */
+DIST_API const char *dist_status_name(dist_status status);
+
+/**
+ * What this thread's latest failing call has to say: UTF-8, never NULL, "" before the first failure.
+ * After dist_run() failed it is the text of the replica that failed first, or the report on a collective
+ * that did not come together.
+ *
+ * Context  Any, concurrent: every thread has its own.
+ * Owns     The library's; valid until this thread's next failing call.
+ */
+DIST_API const char *dist_last_error(void);
+
+/** The latest error as fields. Texts are never NULL; "" where there is nothing to say. */
+typedef struct dist_error_info {
+  uint32_t struct_size;
+  dist_status code;
+  int32_t worker;         /* the culprit's process; 0 in a strategy of one process */
+  int32_t replica;        /* the culprit's id; -1: no replica is to blame */
+  int32_t collective;     /* a DIST_COLLECTIVE_... */
+  int32_t group;          /* which group of replicas met; 0: all */
+  int64_t sequence;       /* the collective's number in this run, from 1; 0: outside a collective */
+  const char *message;    /* dist_last_error() */
+  const char *tag;        /* of the collective */
+  const char *expected;   /* what the majority, or the lowest id, asked for */
+  const char *received;   /* what the culprit asked for, or that it left or did not come */
+  const char *hint;       /* what to try */
+  int32_t logical_device; /* which of the culprit's; -1: the replica as a whole */
+  int32_t inside;         /* a run past its deadline: how many of its functions had not returned; else 0 */
+} dist_error_info;
+#define DIST_ERROR_INFO_INIT \
+  { sizeof(dist_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * This thread's latest error as fields. `out_info->struct_size` says how much of it to write.
+ *
+ * Context  Any, concurrent: every thread has its own.
+ * Owns     The texts are the library's; valid until this thread's next failing call.
+ * Errors   INVALID_ARGUMENT  out_info is NULL or its struct_size is too small. The error stays as it was.
+ */
+DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_info);
+
+/**
+ * Sets this thread's error text and returns `status`: `return dist_fail(DIST_NOT_FOUND, "no row 7");` in a
+ * callback makes that text the one which dist_run()'s caller sees.
+ *
+ * Owns     The text is copied, and cut at 1,023 bytes.
+ * Errors   `status`, or INVALID_ARGUMENT where that is DIST_OK.
+ */
+DIST_API dist_status dist_fail(dist_status status, const char *message);
+
+/**
+ * The names of TensorFlow's enumerators: "MEAN", "RING", "ON_READ", "ONLY_FIRST_REPLICA", "PER_WORKER", "AUTO",
+ * "HIERARCHICAL_COPY" ...; NULL for a number that has none. dist_reduce_op_name() also names libdist's further operators.
+ *
+ * Shape    –
+ * Order    –
+ * Owns     The text is static.
+ */
+DIST_API const char *dist_reduce_op_name(dist_reduce_op op);
+/** As dist_reduce_op_name(), of DIST_COMMUNICATION_.... */
+DIST_API const char *dist_communication_name(int32_t implementation);
+/** As dist_reduce_op_name(), of DIST_CROSS_DEVICE_.... */
+DIST_API const char *dist_cross_device_name(int32_t kind);
+/** As dist_reduce_op_name(), of DIST_SYNCHRONIZATION_.... */
+DIST_API const char *dist_synchronization_name(int32_t synchronization);
+/** As dist_reduce_op_name(), of DIST_AGGREGATION_.... */
+DIST_API const char *dist_aggregation_name(int32_t aggregation);
+/** As dist_reduce_op_name(), of DIST_INPUT_.... */
+DIST_API const char *dist_input_mode_name(int32_t mode);
+/** As dist_reduce_op_name(), of DIST_SHARD_.... */
+DIST_API const char *dist_shard_policy_name(int32_t policy);
+
+/**
+ * The number of such a name, in any case: for settings that are read from a file or a command line.
+ *
+ * Errors   INVALID_ARGUMENT  NULL, or another name; the message says which there are.
+ */
+DIST_API DIST_NODISCARD dist_status dist_communication_from_name(const char *name,
+                                                                 int32_t *out_implementation);
+/** As dist_communication_from_name(), of DIST_SYNCHRONIZATION_.... */
+DIST_API DIST_NODISCARD dist_status dist_synchronization_from_name(const char *name,
+                                                                   int32_t *out_synchronization);
+/** As dist_communication_from_name(), of DIST_AGGREGATION_.... */
+DIST_API DIST_NODISCARD dist_status dist_aggregation_from_name(const char *name, int32_t *out_aggregation);
+/** As dist_communication_from_name(), of DIST_INPUT_.... */
+DIST_API DIST_NODISCARD dist_status dist_input_mode_from_name(const char *name, int32_t *out_mode);
+/** As dist_communication_from_name(), of DIST_SHARD_.... */
+DIST_API DIST_NODISCARD dist_status dist_shard_policy_from_name(const char *name, int32_t *out_policy);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Looking inside: what replicas do and did, as text.
+ *
+ * A flight recorder is always on. Each replica keeps its last 1,024 runs and collectives: when it came, when all had
+ * come, when it went on, and with what; and sums over all that it ever did. That costs some nanoseconds a collective,
+ * no allocation, lock or system call; reading disturbs nobody, so that it is fine while replicas run, or hang. The
+ * memory comes from the strategy's allocator when the strategy is created.
+ */
+#ifndef DIST_INSPECT_H
+#define DIST_INSPECT_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Writes what the recorder holds as a trace: JSON of Chrome's trace-event format, to be opened in Perfetto
+ * (ui.perfetto.dev) or chrome://tracing.
+ *
+ * One thread a replica; a slice for each run and each collective in it (arguments: sequence number, group, op, dtype,
+ * bytes, tag, status, who came last and how much later than all others), in that a slice "wait" until all had come, and
+ * an arrow from the last to come to who waited longest. What has only begun is there too, with the replicas that it
+ * waits for. Asynchronous collectives have rows of their own. Times are the system's steady clock.
+ *
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory; then some of the
+ *          text may have been written.
+ */
+DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, dist_text_fn fn,
+                                                     void *user_data);
+
+/**
+ * Writes counters and gauges in Prometheus' text exposition format, a page for a scrape.
+ *
+ *     dist_info, dist_replicas, dist_memory_held_bytes
+ *     dist_runs_total, dist_run_seconds_total, dist_run_errors_total{status}                  for each replica
+ *     dist_collectives_total, dist_collective_bytes_total{collective},
+ *     dist_collective_errors_total{status}, dist_collective_wait_seconds_total                for each replica
+ *
+ * `name` becomes the label `strategy` of every sample, for processes that have several; NULL: no such label.
+ *
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child.
+ */
+DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, const char *name,
+                                                       dist_text_fn fn, void *user_data);
+
+/** How often a replica was the last to come to the meetings of one tag, collective and group. */
+typedef struct dist_straggler {
+  int32_t collective; /* a DIST_COLLECTIVE_... */
+  int32_t group;      /* which group of replicas met; 0: all */
+  int32_t replica;
+  int32_t reserved;   /* 0 */
+  int64_t meetings;   /* of this tag, collective and group, whoever was last */
+  int64_t times_last; /* at least 1 */
+  /* how long all others, all there, waited for it: the mean of those times, and the longest */
+  int64_t mean_late_ns;
+  int64_t max_late_ns;
+  char tag[DIST_MAX_TAG_BYTES]; /* "" where there was none */
+} dist_straggler;
+
+/**
+ * Who comes last: a table over the meetings that the recorder still holds and that went well, most often last first.
+ *
+ * `out` has room for `capacity` rows of `row_bytes` bytes, sizeof(dist_straggler) of the caller; *out_n is how many
+ * rows there are, which may be more.
+ *
+ * Errors   INVALID_ARGUMENT     NULL (`out` may be where capacity is 0), or row_bytes is no size of a row.
+ *          FAILED_PRECONDITION  a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_stragglers(dist_strategy *strategy, dist_straggler *out,
+                                                    size_t row_bytes, size_t capacity, size_t *out_n);
+
+/**
+ * Writes what the strategy came to on this machine, and why: how many replicas, on which CPUs and threads, how they
+ * wait, which algorithm serves which size, the SIMD target, the groups, the memory held. Lines of "subject: words", for
+ * people: the words may change in any version.
+ *
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
+
+/**
+ * Writes as text who reads what of a dataset: its source, how batches are made of it, what of them this worker and each
+ * of its replicas get, and what is lost at the end.
+ *
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL.
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_explain(dist_dataset *dataset, dist_text_fn fn,
+                                                         void *user_data);
+
+/**
+ * Writes a value as text, on one line, the same on every machine and in every locale:
+ *
+ *     a tensor            f32 1.5      i64[2, 2] [[1, 2], [3, 4]]      bool[2, 0] []
+ *     distributed         PerReplica: 0: f32 1, 1: f32 2     Mirrored: 0: ..., 1: ...
+ *     a variable          as dist_variable_describe()
+ *     list, tuple, dict   [f32 1, None]      (f32 1, "text")      {"loss": f32 1}
+ *     composites          IndexedSlices(values: ..., indices: ..., dense_shape: ...), Ragged(...), Sparse(...)
+ *     the host's pointer  Object
+ *
+ * A distributed value inside another value stands in braces. Numbers are the shortest that read back as the same bits.
+ * Of more than 1,000 elements, or items, each dimension shows the first three and the last three.
+ *
+ * Context  Any, concurrent; a variable's copies are read as dist_variable_describe() reads them.
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL.
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_describe(const dist_value *value, dist_text_fn fn,
+                                                        void *user_data);
+
+/**
+ * Writes a variable's copies as text, on one line, as dist_value_describe() does:
+ *
+ *     MirroredVariable: 0: "w" f32[2] [1, 2], 1: "w/replica_1" f32[2] [1, 2]
+ *
+ * SyncOnReadVariable where it is synchronized on reading; AggregatingVariable with the one copy of central storage;
+ * Variable where the strategy is one-device or the default.
+ *
+ * It takes no turn among the strategy's runs: while a run or an assignment writes the variable, the numbers may be of
+ * before and of after it, in one copy too, as may the halves of one number. dist_variable_read() waits for its turn.
+ *
+ * Context  Any, concurrent; the copies are read without waiting for who writes them.
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL.
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_describe(const dist_variable *variable, dist_text_fn fn,
+                                                           void *user_data);
+
+/** Where the copies of a variable are no longer equal. */
+typedef struct dist_drift {
+  uint32_t struct_size;
+  /* that were compared; 0: the variable is synchronized on reading, its copies need not be equal */
+  int32_t num_copies;
+  int32_t replica;          /* whose copy differs from most others'; -1: all are equal */
+  int32_t expected_replica; /* the first whose copy has what most have; -1: all are equal */
+  int64_t element;          /* the first that differs, counted row-major; -1: all are equal */
+} dist_drift;
+#define DIST_DRIFT_INIT \
+  { sizeof(dist_drift), 0, 0, 0, 0 }
+
+/**
+ * Whether the copies of a variable are still equal, as they are where every replica computed the same. At the first
+ * element that differs, what most copies have counts as right (a tie: what the lowest replica has), and the lowest
+ * replica that has something else is reported.
+ *
+ * Bits are compared: -0 is not 0. But every NaN equals every NaN, and every true bool every true one.
+ *
+ * Context  Strategy, serialized for a variable; also inside a merge function.
+ * Blocks   Until it is done (oneTBB shares the work on large variables).
+ * Owns     Nothing. out_drift may be NULL; else its struct_size says how much of it to write. It is written on DIST_OK
+ *          and on DATA_LOSS.
+ * Errors   DATA_LOSS            the copies differ. dist_last_error_info() has the replica, the variable's name as tag, and
+ *                               the two elements as expected and received.
+ *          INVALID_ARGUMENT     NULL, a struct_size that is none, another strategy's variable.
+ *          FAILED_PRECONDITION  inside a replica function; a forked child.
+ *          RESOURCE_EXHAUSTED   no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_check_drift(dist_strategy *strategy,
+                                                              dist_variable *variable, dist_drift *out_drift);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

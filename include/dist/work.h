@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Work: collectives that do not wait, and plans.
+ *
+ * With options->out_work a collective returns at once: it is under way, and its tensors are the library's until it has
+ * ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
+ * same order; blocking ones are counted by themselves. Descriptions of tensors, options and splits are copied.
+ *
+ * Who does the work: the last member to come, where it is up to 64 KiB; else oneTBB's threads beside the replicas, and
+ * members that wait for it or ask after it. With DIST_THREADS_HOST libdist has no threads: then members alone do it, in
+ * dist_work_test(), dist_work_wait(), dist_work_wait_any() and dist_work_destroy(), as they arrive at a blocking
+ * collective, and when their function has returned. Nobody who does a part of it waits for a peer meanwhile.
+ *
+ * Any number may be under way: one that waits for a late member is queued, and costs the others nothing. What is queued
+ * in a strategy takes at most dist_strategy_options.async_bytes (default: 64 MiB, or 2 MiB a replica where that is
+ * more): one collective of R members 1.2 KiB + R * 1.3 KiB, handles and copies included, and for a list whose
+ * description is above 512 bytes a member, that too (64 bytes a tensor and 16 a dimension). So by default there is room
+ * for 17,000 with 2 replicas, and 10,000 with 4. Memory is taken in steps of 8 collectives and serves again; 8 of each
+ * group are always granted. Where it is used up, the call that issues one more waits until this member's oldest is done,
+ * takes part in that, and can end as dist_work_wait() of the oldest can: within options->timeout_ns, with a report that
+ * names who has not come. What is complete is no longer queued: its handle is the host's until dist_work_destroy().
+ *
+ * With options->planned too, nothing begins: the call, which is collective and blocks, makes a plan, and each
+ * dist_work_start() on all members is one round of it, without any further check or allocation:
+ *
+ *     options.out_work = &plan;   options.planned = 1;   options.bytes_per_pack = 4 << 20;
+ *     dist_all_reduce(replica, DIST_REDUCE_SUM, gradients, gradients, n, &options);
+ *     every step:   for t in n-1 .. 0:  (compute gradient t)   dist_work_ready(plan, t);
+ *                   dist_work_wait(plan, 0);
+ *
+ * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all
+ * members. A run whose collectives failed ends the plans made
+ * before it. Work that a function leaves under way is brought to its end
+ * before the replica is; its failure is the replica's.
+ */
+#ifndef DIST_WORK_H
+#define DIST_WORK_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Begins a round of planned work: all tensors that are not ready yet are from now on.
+ *
+ * Context  Replica, the one that planned it.
+ * Owns     The tensors are the library's until the round has ended.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION the round is under way, it was not planned, or a run has failed
+ *          since. Else the run's trouble, as dist_all_reduce().
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_start(dist_work *work);
+
+/**
+ * One tensor of the planned list is ready; the first of a round begins it.
+ *
+ * Context  Replica, the one that planned it.
+ * Owns     The tensor is the library's until the round has ended.
+ * Errors   As dist_work_start(); INVALID_ARGUMENT no such tensor; FAILED_PRECONDITION it is ready already.
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tensor);
+
+/**
+ * Whether the work has ended: *out_done is 1 or 0. Does a part of it where there is one to do.
+ *
+ * Context  Replica, the one that began it.
+ * Blocks   Never waits for a peer.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION it is another replica's. How the work failed, once it has: but
+ *          that a peer does not come in time is seen by dist_work_wait() alone.
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_test(dist_work *work, int32_t *out_done);
+
+/**
+ * Waits until the work has ended, and says how. Work that is not under way ended before.
+ *
+ * Context  Replica, the one that began it.
+ * Blocks   Until every member has come, at most timeout_ns (0: that of the collective's options; < 0: no limit), and
+ *          the work is done; or a failure of one.
+ * Owns     Afterwards no peer touches the tensors.
+ * Errors   INVALID_ARGUMENT NULL. Else as dist_all_reduce().
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_wait(dist_work *work, int64_t timeout_ns);
+
+/**
+ * Waits until one of n works has ended: works[*out_index], and says how.
+ *
+ * Context  Replica, the one that began them.
+ * Blocks   As dist_work_wait().
+ * Owns     As dist_work_wait(), of that work.
+ * Errors   INVALID_ARGUMENT NULL or n = 0. How that work failed; *out_index is written then too.
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, size_t n, int64_t timeout_ns,
+                                                       size_t *out_index);
+
+/**
+ * Ends the work that is under way, and with it all meetings of its group in this run, on every member: CANCELLED. Work
+ * that has ended: nothing happens.
+ *
+ * Context  Replica, the one that began it.
+ * Errors   INVALID_ARGUMENT NULL.
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_cancel(dist_work *work);
+
+/**
+ * Gives up the handle, before dist_strategy_destroy(). NULL is fine.
+ *
+ * Context  Replica, the one that began it; or, where it has ended, any, serialized.
+ * Blocks   As dist_work_wait(work, 0) where it is under way.
+ * Owns     Takes the work.
+ */
+DIST_API void dist_work_destroy(dist_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
