@@ -39,7 +39,7 @@ TOKEN = re.compile(
 INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
-FILE = re.compile(r"/\*\*\s*\* @file\b")
+FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) {1,}(\S.*)")
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
 

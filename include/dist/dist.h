@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file
- * libdist's C API: this header has all of it, each of the others one subject.
+ * @mainpage
+ * libdist's C API: this header has all of it, each of the others one subject. In C++ there is dist.hpp.
  *
  * A program:
  *
@@ -55,6 +55,8 @@
 #ifndef DIST_DIST_H
 #define DIST_DIST_H
 
+/* In the order in which they are read. clang-format would sort them. */
+/* clang-format off */
 #include "types.h"         /* statuses, dtypes, operators, tensors, handles, and how functions are documented */
 #include "error.h"         /* what went wrong */
 #include "strategy.h"      /* replicas, and how they work together */
@@ -71,5 +73,6 @@
 #include "checkpoint.h"    /* variables in files */
 #include "topology.h"      /* where devices are, and which is whose */
 #include "mesh.h"          /* replicas of several logical devices */
+/* clang-format on */
 
 #endif

@@ -5,7 +5,7 @@
  * types.h numbers, as TensorFlow has them.
  *
  * Texts that come out of any function are UTF-8 without control characters, whatever the host put into tags and messages: a
- * byte that is no UTF-8 becomes U+FFFD, a control character \\n, \\t or \\x and two digits. An error's message may have
+ * byte that is no UTF-8 becomes U+FFFD, a control character `\n`, `\t` or `\x` and two digits. An error's message may have
  * several lines. Texts and keys of values stay as they are.
  */
 #ifndef DIST_ERROR_H

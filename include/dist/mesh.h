@@ -21,8 +21,8 @@
 #ifndef DIST_MESH_H
 #define DIST_MESH_H
 
-#include "topology.h"
 #include "run.h"
+#include "topology.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -36,20 +36,20 @@ typedef struct dist_strategy_options {
   size_t num_devices;           /* how many; 0: as if devices were NULL; else the number of replicas */
   const char *parameter_device; /* central storage: where variables are; NULL: CPU:0 */
   const struct dist_communication_options *communication; /* its timeout counts before timeout_ns */
-  dist_cross_device *cross_device;                 /* who reduces values from outside; NULL: DEFAULT */
+  dist_cross_device *cross_device;                        /* who reduces values from outside; NULL: DEFAULT */
   const struct dist_strategy_functions *functions;        /* of the host's own; copied; kind is then 0 */
-  void *functions_user_data;                       /* used until the strategy has ended */
+  void *functions_user_data;                              /* used until the strategy has ended */
   /* MESH: which devices are whose, and so how many replicas and logical devices there are; kept */
   const dist_device_assignment *device_assignment;
   const dist_mesh_axis *axes; /* MESH: of a replica's logical devices, the last running fastest; copied */
   size_t num_axes;            /* 0: the default, see dist_device_axis() */
-  int32_t
-      use_spmd_partitioning; /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
-  int32_t reserved2;         /* 0 */
+  /* MESH: 1: one program for all devices: dist_assign_to_logical_device() is refused */
+  int32_t use_spmd_partitioning;
+  int32_t reserved2; /* 0 */
   /* of each library thread; 0: the system's default; else 256 KiB to 1 TiB. What collectives take:
      dist_replica_enter() */
   int64_t stack_size_bytes;
-  int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see Work, below */
+  int64_t async_bytes; /* most that queued asynchronous collectives may take; 0: see work.h */
 } dist_strategy_options;
 #define DIST_STRATEGY_OPTIONS_INIT                                                                           \
   {                                                                                                          \
@@ -123,7 +123,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strate
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
 
-/** How many replicas are in sync: the R of this page. 0 for NULL. */
+/** How many replicas are in sync: R. 0 for NULL. */
 DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /** How values and variables are placed: a DIST_STRATEGY_...; -1 for NULL. */
