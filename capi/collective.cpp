@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// collective.h: collectives.
-#include "capi/collective.hpp"
+// collective.h: collectives, groups of some replicas, and how a program asks for communication.
 
+#include "capi/collective.hpp"
+#include "capi/guard.hpp"
+#include "capi/options.hpp"
 #include "core/cross_device/channel.hpp"
 #include "core/cross_device/plan.hpp"
 #include "core/cross_device/reduce_apply.hpp"
@@ -283,4 +285,99 @@ dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_
                        if (out_result != nullptr) *out_result = wrap(result.take());
                        return kOk;
                      });
+}
+
+namespace {
+
+Status check_ids(const int32_t* ids, std::size_t n, int32_t num_replicas) noexcept {
+  if (n < 1 || n > static_cast<std::size_t>(num_replicas)) {
+    return invalid_argument("dist_group_create(): n is %zu; a group has 1 to %d replicas", n, num_replicas);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (ids[i] < 0 || ids[i] >= num_replicas) {
+      return invalid_argument(
+          "dist_group_create(): replica_ids[%zu] is %d; this strategy's replicas are 0 to %d", i, ids[i],
+          num_replicas - 1);
+    }
+    if (i != 0 && ids[i] <= ids[i - 1]) {
+      return invalid_argument("dist_group_create(): replica_ids[%zu] is %d after %d; ids must ascend", i,
+                              ids[i], ids[i - 1]);
+    }
+  }
+  return kOk;
+}
+
+}  // namespace
+
+dist_status dist_group_create(dist_strategy* strategy, const int32_t* replica_ids, size_t n,
+                              dist_group** out_group) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_group_create", "strategy"));
+    DIST_TRY(require(replica_ids, "dist_group_create", "replica_ids"));
+    DIST_TRY(require(out_group, "dist_group_create", "out_group"));
+    Strategy& owner = unwrap(strategy);
+    DIST_TRY(owner.check_cross_replica("dist_group_create"));
+    DIST_TRY(check_ids(replica_ids, n, owner.num_replicas()));
+    Subgroup* group = nullptr;
+    DIST_TRY(owner.pool().create_group(replica_ids, static_cast<int>(n), &group));
+    *out_group = wrap(group);
+    return kOk;
+  });
+}
+
+dist_status dist_group_destroy(dist_group* group) {
+  if (group == nullptr) return DIST_OK;
+  if (unwrap(group)->pool.team() != nullptr) {
+    return failed_precondition(
+               "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it")
+        .code();
+  }
+  // In a child nobody meets in it: it stays as it is, as its strategy does.
+  if (unwrap(group)->pool.memory().forked()) return DIST_OK;
+  return unwrap(group)->pool.destroy_group(unwrap(group)).code();
+}
+
+int32_t dist_group_size(const dist_group* group) {
+  return group == nullptr ? 0 : unwrap(group)->group.size();
+}
+
+int32_t dist_group_rank(const dist_group* group, int32_t replica_id) {
+  return group == nullptr ? -1 : unwrap(group)->group.rank(replica_id);
+}
+
+void dist_communication_options_init(dist_communication_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_communication_options_merge(const dist_communication_options* base,
+                                             const dist_communication_options* over,
+                                             dist_communication_options* out_options) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(base, "dist_communication_options_merge", "base"));
+    DIST_TRY(require(out_options, "dist_communication_options_merge", "out_options"));
+    Communication given;
+    Communication overriding;
+    DIST_TRY(read_communication(base, &given));
+    DIST_TRY(read_communication(over, &overriding));
+    const Communication result = merged(given, overriding);
+    dist_communication_options all = DIST_COMMUNICATION_OPTIONS_INIT;
+    all.implementation = result.implementation;
+    all.bytes_per_pack = result.bytes_per_pack;
+    all.timeout_ns = result.timeout_ns;
+    all.has_timeout = result.has_timeout ? 1 : 0;
+    return write_struct(all, out_options, "dist_communication_options");
+  });
+}
+
+dist_status dist_communication_options_describe(const dist_communication_options* options, char* out_text,
+                                                size_t size_bytes) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(options, "dist_communication_options_describe", "options"));
+    DIST_TRY(require(out_text, "dist_communication_options_describe", "out_text"));
+    if (size_bytes == 0) return invalid_argument("dist_communication_options_describe(): size_bytes is 0");
+    Communication given;
+    DIST_TRY(read_communication(options, &given));
+    describe(given, out_text, size_bytes);
+    return kOk;
+  });
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// error.h: version, errors.
+// error.h: version, errors, and names of what types.h numbers.
 #include <algorithm>
 #include <cstring>
 
 #include "capi/guard.hpp"
+#include "core/base/names.hpp"
+#include "core/base/tensor.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -50,4 +52,50 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
 dist_status dist_fail(dist_status status, const char* message) {
   if (status == DIST_OK) return invalid_argument("dist_fail(): DIST_OK is no failure").code();
   return fail(status, "%s", message == nullptr ? "" : message).code();
+}
+
+namespace {
+
+dist_status from_name(std::span<const Named> names, const char* name, const char* what, int32_t* out_number,
+                      const char* call) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(name, call, "name"));
+    DIST_TRY(require(out_number, call, "the result"));
+    return number_of(names, name, what, out_number);
+  });
+}
+
+}  // namespace
+
+const char* dist_reduce_op_name(dist_reduce_op op) {
+  return op < DIST_REDUCE_SUM || op > DIST_REDUCE_USER ? nullptr : op_name(op);
+}
+const char* dist_communication_name(int32_t implementation) {
+  return name_of(kCommunicationNames, implementation);
+}
+const char* dist_cross_device_name(int32_t kind) { return name_of(kCrossDeviceNames, kind); }
+const char* dist_synchronization_name(int32_t synchronization) {
+  return name_of(kSynchronizationNames, synchronization);
+}
+const char* dist_aggregation_name(int32_t aggregation) { return name_of(kAggregationNames, aggregation); }
+const char* dist_input_mode_name(int32_t mode) { return name_of(kInputModeNames, mode); }
+const char* dist_shard_policy_name(int32_t policy) { return name_of(kShardNames, policy); }
+
+dist_status dist_communication_from_name(const char* name, int32_t* out_implementation) {
+  return from_name(kCommunicationNames, name, "implementation of communication", out_implementation,
+                   "dist_communication_from_name");
+}
+dist_status dist_synchronization_from_name(const char* name, int32_t* out_synchronization) {
+  return from_name(kSynchronizationNames, name, "synchronization of variables", out_synchronization,
+                   "dist_synchronization_from_name");
+}
+dist_status dist_aggregation_from_name(const char* name, int32_t* out_aggregation) {
+  return from_name(kAggregationNames, name, "aggregation of variables", out_aggregation,
+                   "dist_aggregation_from_name");
+}
+dist_status dist_input_mode_from_name(const char* name, int32_t* out_mode) {
+  return from_name(kInputModeNames, name, "mode of input", out_mode, "dist_input_mode_from_name");
+}
+dist_status dist_shard_policy_from_name(const char* name, int32_t* out_policy) {
+  return from_name(kShardNames, name, "policy of sharding", out_policy, "dist_shard_policy_from_name");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.h: running replicas, and what a replica knows of itself.
+// run.h: running replicas, what a replica knows of itself, and the object that asks to end early.
 #include "capi/guard.hpp"
+#include "core/base/cancel.hpp"
 #include "core/run/run_values.hpp"
 #include "core/strategy/scope.hpp"
 
@@ -153,4 +154,44 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
     return unwrap(replica).arena().parallel_for(
         begin, end, grain, [&](int64_t first, int64_t last) { fn(first, last, user_data); });
   });
+}
+
+namespace {
+
+Status check_process(const Cancel& cancel, const char* call) noexcept {
+  if (!cancel.forked()) return kOk;
+  return failed_precondition("%s(): this is a forked child of the process that made the cancel object", call);
+}
+
+}  // namespace
+
+dist_status dist_cancel_create(const dist_allocator* allocator, dist_cancel** out_cancel) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_cancel, "dist_cancel_create", "out_cancel"));
+    const dist_allocator chosen = allocator == nullptr ? dist_allocator{} : *allocator;
+    if ((chosen.alloc == nullptr) != (chosen.free == nullptr))
+      return invalid_argument("dist_cancel_create(): alloc and free come together, or neither");
+    const auto memory = Ref<Memory>::adopt(Memory::create(chosen));
+    if (!memory) return out_of_memory();
+    *out_cancel = wrap(make_counted<Cancel>(*memory).take());
+    return kOk;
+  });
+}
+
+dist_status dist_cancel_signal(dist_cancel* cancel, const char* reason) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(cancel, "dist_cancel_signal", "cancel"));
+    DIST_TRY(check_process(*unwrap(cancel), "dist_cancel_signal"));
+    const auto held = Ref<Cancel>::share(unwrap(cancel));
+    held->signal(reason);
+    return kOk;
+  });
+}
+
+int32_t dist_cancel_signalled(const dist_cancel* cancel) {
+  return cancel != nullptr && unwrap(cancel)->signalled() ? 1 : 0;
+}
+
+void dist_cancel_destroy(dist_cancel* cancel) {
+  if (cancel != nullptr) unwrap(cancel)->release();
 }

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+// cross_replica.h: reductions, broadcasts, gathers and updates from outside the replicas, and who makes them.
+#include <memory_resource>
+#include <vector>
+
+#include "capi/destinations.hpp"
+#include "capi/guard.hpp"
+#include "capi/options.hpp"
+#include "core/base/names.hpp"
+#include "core/cross_device/cross_device.hpp"
+#include "core/cross_device/gather.hpp"
+#include "core/cross_device/local_results.hpp"
+#include "core/cross_device/reduce.hpp"
+#include "core/cross_device/reduce_to.hpp"
+#include "core/cross_device/update.hpp"
+#include "core/strategy/between_runs.hpp"
+#include "core/strategy/destination_device.hpp"
+#include "core/strategy/update_values.hpp"
+
+using namespace dist;
+using namespace dist::capi;
+
+dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* value, const int32_t* axes,
+                        size_t num_axes, dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_reduce", "strategy"));
+    DIST_TRY(require(value, "dist_reduce", "value"));
+    DIST_TRY(require(out_value, "dist_reduce", "out_value"));
+    DIST_TRY(check_list(axes, num_axes, "dist_reduce", "axes", "num_axes"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce"));
+    ValueRef result;
+    DIST_TRY(reduce(unwrap(strategy).cross_replica(), op, *unwrap(value), axes, num_axes, &result));
+    *out_value = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_value* value,
+                           const dist_destination* destination, const dist_communication_options* options,
+                           dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_reduce_to", "strategy"));
+    DIST_TRY(require(value, "dist_reduce_to", "value"));
+    DIST_TRY(require(out_value, "dist_reduce_to", "out_value"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_reduce_to"));
+    Communication communication;  // of no consequence
+    DIST_TRY(read_communication(options, &communication));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce_to"));
+    Value* const values[] = {unwrap(value)};
+    const Destination wanted = destination_of(destination);
+    ValueRef results[1];
+    DIST_TRY(reduce_to(unwrap(strategy).cross_replica(), ReduceRules::kReduceTo, op, values, {&wanted, 1},
+                       results));
+    *out_value = wrap(results[0].take());
+    return kOk;
+  });
+}
+
+dist_status dist_batch_reduce_to(dist_strategy* strategy, dist_reduce_op op, dist_value* const* values,
+                                 const dist_destination* destinations, size_t n,
+                                 const dist_communication_options* options, dist_value** out_values) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_batch_reduce_to", "strategy"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_batch_reduce_to"));
+    Communication communication;  // of no consequence
+    DIST_TRY(read_communication(options, &communication));
+    const CrossReplica context = unwrap(strategy).cross_replica();
+    Pairs pairs(*context.memory);
+    DIST_TRY(pairs.read(values, destinations, n, out_values, "dist_batch_reduce_to"));
+    BetweenRuns turn;
+    for (const Value* value : pairs.values())
+      DIST_TRY(turn.begin_for(value, unwrap(strategy), "dist_batch_reduce_to"));
+    std::pmr::vector<ValueRef> results(n, context.memory);
+    DIST_TRY(reduce_to(context, ReduceRules::kBatch, op, pairs.values(), pairs.destinations(), results));
+    for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
+    return kOk;
+  });
+}
+
+dist_status dist_broadcast_to(dist_strategy* strategy, dist_value* value, const dist_destination* destination,
+                              dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_broadcast_to", "strategy"));
+    DIST_TRY(require(value, "dist_broadcast_to", "value"));
+    DIST_TRY(require(out_value, "dist_broadcast_to", "out_value"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_broadcast_to"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_broadcast_to"));
+    ValueRef result;
+    DIST_TRY(
+        broadcast_to(unwrap(strategy).cross_replica(), *unwrap(value), destination_of(destination), &result));
+    *out_value = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_gather(dist_strategy* strategy, dist_value* value, int32_t axis, dist_value** out_value) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_gather", "strategy"));
+    DIST_TRY(require(value, "dist_gather", "value"));
+    DIST_TRY(require(out_value, "dist_gather", "out_value"));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_gather"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_gather"));
+    ValueRef result;
+    DIST_TRY(gather(unwrap(strategy).cross_replica(), *unwrap(value), axis, &result));
+    *out_value = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_destination_device(dist_strategy* strategy, const dist_destination* destination,
+                                    char* out_name, size_t size_bytes) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_destination_device", "strategy"));
+    DIST_TRY(require(destination, "dist_destination_device", "destination"));
+    DIST_TRY(require(out_name, "dist_destination_device", "out_name"));
+    DeviceName device;
+    DIST_TRY(device_of(unwrap(strategy), destination_of(destination), &device));
+    return write_text(device.c_str(), out_name, size_bytes, "dist_destination_device");
+  });
+}
+
+namespace {
+
+struct HostUpdate {
+  dist_update_fn function;
+  void* user_data;
+  const ReplicaPool* turn;  // of the caller; the function may be called on other threads
+};
+
+dist_status call_update(dist_tensor* copy, Value* args, const void* context) {
+  const auto& host = *static_cast<const HostUpdate*>(context);
+  const InTurnOf turn(host.turn);
+  return host.function(copy, wrap(args), host.user_data);
+}
+
+struct HostUpdateValues {
+  dist_update_values_fn function;
+  void* user_data;
+};
+
+dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwargs, Value** out_result,
+                               const void* context) {
+  const auto& host = *static_cast<const HostUpdateValues*>(context);
+  const dist_update_place given{sizeof given, place.replica, place.device, place.copy};
+  dist_value* result = nullptr;
+  const dist_status status = host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
+  *out_result = unwrap(result);
+  return status;
+}
+
+// What all three forms of an update with values take.
+struct GivenUpdate {
+  dist_update_values_fn function;
+  HostUpdateValues host;
+  dist_value* args;
+  dist_value* kwargs;
+  const dist_update_options* options;
+};
+
+Status read_update(const GivenUpdate& given, const char* call, UpdateCall* out) noexcept {
+  if (given.function == nullptr) return invalid_argument("%s(): fn is NULL", call);
+  dist_update_options known;
+  DIST_TRY(read_options(given.options, &known, "dist_update_options"));
+  if (known.ungrouped != 0 && known.ungrouped != 1) {
+    return invalid_argument("dist_update_options.ungrouped is %d; it is 0 or 1", known.ungrouped);
+  }
+  out->fn = {call_update_values, &given.host, reinterpret_cast<const void*>(given.function)};
+  out->args = unwrap(given.args);
+  out->kwargs = unwrap(given.kwargs);
+  out->ungrouped = known.ungrouped != 0;
+  return kOk;
+}
+
+void give(ValueRef result, dist_value** out_result) noexcept {
+  if (out_result != nullptr) *out_result = wrap(result.take());
+}
+
+}  // namespace
+
+dist_status dist_update(dist_strategy* strategy, dist_variable* variable, dist_update_fn fn, void* user_data,
+                        dist_value* args) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_update", "strategy"));
+    DIST_TRY(require(variable, "dist_update", "variable"));
+    if (fn == nullptr) return invalid_argument("dist_update(): fn is NULL");
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update"));
+    const HostUpdate host{fn, user_data, current().turn};
+    return update(unwrap(strategy).cross_replica(), *unwrap(variable), {call_update, &host}, unwrap(args));
+  });
+}
+
+void dist_update_options_init(dist_update_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_update_values(dist_strategy* strategy, dist_variable* variable, dist_update_values_fn fn,
+                               void* user_data, dist_value* args, dist_value* kwargs,
+                               const dist_update_options* options, dist_value** out_result) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_update_values", "strategy"));
+    DIST_TRY(require(variable, "dist_update_values", "variable"));
+    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    UpdateCall call;
+    DIST_TRY(read_update(given, "dist_update_values", &call));
+    call.variable = unwrap(variable);
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_values"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update_values"));
+    ValueRef result;
+    DIST_TRY(update_values(unwrap(strategy), call, &result));
+    give(std::move(result), out_result);
+    return kOk;
+  });
+}
+
+dist_status dist_update_non_slot(dist_strategy* strategy, dist_update_values_fn fn, void* user_data,
+                                 dist_value* args, dist_value* kwargs, const dist_update_options* options,
+                                 dist_value** out_result) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_update_non_slot", "strategy"));
+    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    UpdateCall call;
+    DIST_TRY(read_update(given, "dist_update_non_slot", &call));
+    DIST_TRY(unwrap(strategy).check_cross_replica("dist_update_non_slot"));
+    BetweenRuns turn;
+    DIST_TRY(turn.begin(unwrap(strategy), "dist_update_non_slot"));
+    ValueRef result;
+    DIST_TRY(update_values(unwrap(strategy), call, &result));
+    give(std::move(result), out_result);
+    return kOk;
+  });
+}
+
+dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, dist_update_values_fn fn,
+                                void* user_data, dist_value* args, dist_value* kwargs,
+                                const dist_update_options* options, dist_value** out_result) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(replica, "dist_replica_update", "replica"));
+    DIST_TRY(require(variable, "dist_replica_update", "variable"));
+    const GivenUpdate given{fn, {fn, user_data}, args, kwargs, options};
+    UpdateCall call;
+    DIST_TRY(read_update(given, "dist_replica_update", &call));
+    call.variable = unwrap(variable);
+    Replica& self = unwrap(replica);
+    DIST_TRY(self.check_whole("dist_replica_update"));
+    ValueRef result;
+    DIST_TRY(replica_update_values(self, *static_cast<Strategy*>(self.pool().owner()), call, &result));
+    give(std::move(result), out_result);
+    return kOk;
+  });
+}
+
+dist_variable* dist_value_container(const dist_value* value) {
+  if (value == nullptr) return nullptr;
+  const Value& self = *unwrap(value);
+  return wrap(self.variable() != nullptr ? self.variable() : self.copy_of());
+}
+
+dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_local_results", "strategy"));
+    DIST_TRY(require(value, "dist_local_results", "value"));
+    DIST_TRY(require(out_list, "dist_local_results", "out_list"));
+    DIST_TRY(unwrap(strategy).check_process());
+    ValueRef list;
+    DIST_TRY(local_results(unwrap(strategy).cross_replica(), *unwrap(value), &list));
+    *out_list = wrap(list.take());
+    return kOk;
+  });
+}
+
+namespace {
+
+// What a destination that is everywhere would mean is not known without a strategy.
+Status require_destination(const dist_destination* destination, const char* call) noexcept {
+  if (destination != nullptr) return kOk;
+  return invalid_argument("%s(): no destination; without a strategy each value needs one", call);
+}
+
+Status read_functions(const dist_cross_device_options& given, HostFunctions* out) noexcept {
+  if (given.functions == nullptr) return kOk;
+  dist_cross_device_functions known;
+  DIST_TRY(read_options(given.functions, &known, "dist_cross_device_functions"));
+  DIST_TRY(require_zero(known.reserved, "dist_cross_device_functions.reserved"));
+  *out = {known.reduce, known.broadcast, known.gather, given.functions_user_data};
+  return kOk;
+}
+
+Status check(const dist_cross_device* cross_device, const char* call) noexcept {
+  DIST_TRY(require(cross_device, call, "cross_device"));
+  return unwrap(cross_device)->memory().forked() ? in_forked_child() : kOk;
+}
+
+}  // namespace
+
+void dist_cross_device_functions_init(dist_cross_device_functions* functions, uint32_t struct_size_bytes) {
+  init_options(functions, struct_size_bytes);
+}
+
+void dist_cross_device_options_init(dist_cross_device_options* options, uint32_t struct_size_bytes) {
+  init_options(options, struct_size_bytes);
+}
+
+dist_status dist_cross_device_create(const dist_cross_device_options* options,
+                                     dist_cross_device** out_cross_device) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_cross_device, "dist_cross_device_create", "out_cross_device"));
+    dist_cross_device_options given;
+    DIST_TRY(read_options(options, &given, "dist_cross_device_options"));
+    DIST_TRY(require_zero(given.reserved, "dist_cross_device_options.reserved"));
+    CrossDeviceOptions wanted;
+    wanted.kind = given.kind;
+    wanted.num_packs = given.num_packs;
+    wanted.reduce_to_device = given.reduce_to_device;
+    wanted.accumulate = given.accumulate;
+    wanted.accumulate_user_data = given.accumulate_user_data;
+    wanted.accumulate_element_bytes = given.accumulate_element_bytes;
+    DIST_TRY(read_functions(given, &wanted.host));
+    if ((given.allocator.alloc == nullptr) != (given.allocator.free == nullptr)) {
+      return invalid_argument("allocator: alloc and free come together, or neither");
+    }
+    const auto memory = Ref<Memory>::adopt(Memory::create(given.allocator));
+    if (!memory) return out_of_memory();
+    Ref<CrossDevice> made;
+    DIST_TRY(CrossDevice::create(*memory, wanted, &made));
+    *out_cross_device = wrap(made.take());
+    return kOk;
+  });
+}
+
+void dist_cross_device_destroy(dist_cross_device* cross_device) {
+  // In a child its threads are not: it stays as it is.
+  if (cross_device != nullptr && !unwrap(cross_device)->memory().forked()) unwrap(cross_device)->release();
+}
+
+int32_t dist_cross_device_kind(const dist_cross_device* cross_device) {
+  return cross_device == nullptr ? 0 : unwrap(cross_device)->kind();
+}
+
+int32_t dist_cross_device_num_packs(const dist_cross_device* cross_device) {
+  return cross_device == nullptr ? 0 : unwrap(cross_device)->num_packs();
+}
+
+const char* dist_cross_device_device(const dist_cross_device* cross_device) {
+  return cross_device == nullptr ? nullptr : unwrap(cross_device)->reduce_to_device();
+}
+
+dist_status dist_cross_device_reduce(dist_cross_device* cross_device, dist_reduce_op op, dist_value* value,
+                                     const dist_destination* destination, dist_value** out_value) {
+  if (value == nullptr || out_value == nullptr) {
+    return invalid_argument("dist_cross_device_reduce(): %s is NULL",
+                            value == nullptr ? "value" : "out_value")
+        .code();
+  }
+  return guard([&]() -> Status {
+    DIST_TRY(check(cross_device, "dist_cross_device_reduce"));
+    DIST_TRY(require_destination(destination, "dist_cross_device_reduce"));
+    return Status(dist_cross_device_batch_reduce(cross_device, op, &value, destination, 1, out_value));
+  });
+}
+
+dist_status dist_cross_device_batch_reduce(dist_cross_device* cross_device, dist_reduce_op op,
+                                           dist_value* const* values, const dist_destination* destinations,
+                                           size_t n, dist_value** out_values) {
+  constexpr const char* kCall = "dist_cross_device_batch_reduce";
+  return guard([&]() -> Status {
+    DIST_TRY(check(cross_device, kCall));
+    CrossDevice& self = *unwrap(cross_device);
+    Pairs pairs(self.memory());
+    DIST_TRY(pairs.read(values, destinations, n, out_values, kCall));
+    if (n != 0) DIST_TRY(require_destination(destinations, kCall));
+    std::pmr::vector<ValueRef> results(n, &self.memory());
+    const CrossReplica context = self.alone(replicas_of(pairs.values(), pairs.destinations()));
+    DIST_TRY(reduce_to(context, ReduceRules::kAlone, op, pairs.values(), pairs.destinations(), results));
+    for (size_t k = 0; k < n; ++k) out_values[k] = wrap(results[k].take());
+    return kOk;
+  });
+}
+
+dist_status dist_cross_device_broadcast(dist_cross_device* cross_device, dist_value* value,
+                                        const dist_destination* destination, dist_value** out_value) {
+  constexpr const char* kCall = "dist_cross_device_broadcast";
+  return guard([&]() -> Status {
+    DIST_TRY(check(cross_device, kCall));
+    DIST_TRY(require(value, kCall, "value"));
+    DIST_TRY(require(out_value, kCall, "out_value"));
+    DIST_TRY(require_destination(destination, kCall));
+    const Destination wanted = destination_of(destination);
+    const CrossReplica context = unwrap(cross_device)->alone(replicas_of({}, {&wanted, 1}));
+    ValueRef result;
+    DIST_TRY(broadcast_to(context, *unwrap(value), wanted, &result));
+    *out_value = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_cross_device_gather(dist_cross_device* cross_device, dist_value* value, int32_t axis,
+                                     dist_value** out_value) {
+  constexpr const char* kCall = "dist_cross_device_gather";
+  return guard([&]() -> Status {
+    DIST_TRY(check(cross_device, kCall));
+    DIST_TRY(require(value, kCall, "value"));
+    DIST_TRY(require(out_value, kCall, "out_value"));
+    Value* const values[] = {unwrap(value)};
+    ValueRef result;
+    DIST_TRY(gather(unwrap(cross_device)->alone(replicas_of(values, {})), *values[0], axis, &result));
+    *out_value = wrap(result.take());
+    return kOk;
+  });
+}
+
+dist_status dist_reduce_op_from_name(const char* name, dist_reduce_op* out_op) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(name, "dist_reduce_op_from_name", "name"));
+    DIST_TRY(require(out_op, "dist_reduce_op_from_name", "out_op"));
+    return number_of(kValueReductionNames, name, "reduction of values", out_op);
+  });
+}
+
+dist_status dist_reduce_op_from_aggregation(int32_t aggregation, dist_reduce_op* out_op) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(out_op, "dist_reduce_op_from_aggregation", "out_op"));
+    switch (aggregation) {
+      case DIST_AGGREGATION_SUM: *out_op = DIST_REDUCE_SUM; return kOk;
+      case DIST_AGGREGATION_MEAN: *out_op = DIST_REDUCE_MEAN; return kOk;
+      default: break;
+    }
+    const char* const name = name_of(kAggregationNames, aggregation);
+    return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are",
+                            name != nullptr ? name : "of that number");
+  });
+}
