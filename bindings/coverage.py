@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 HEADER = HERE.parent / "include" / "dist" / "dist.h"
 sys.path.insert(0, str(HERE.parent / "capi"))
 import api  # noqa: E402  the one parser of the headers
-TESTS = HERE.parent / "tests" / "abi"
+TESTS = HERE.parent / "tests" / "abi" / "hpp"
 
 # What dist.i gives another form: a function of another name,
 FUNCTIONS = {

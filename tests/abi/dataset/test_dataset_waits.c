@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dataset.h: sources for whose elements runs wait. A source must wait for no run itself, and a run that
+ * waits for a source ends all the same.
+ */
+#include "tests/abi/gate.h"
+#include "tests/abi/mesh_support.h"
+
+enum { REPLICAS = 2 };
+
+typedef struct scene {
+  dist_strategy *strategy;
+  dist_variable *variable;
+  dist_value *element;
+  dist_iterator *iterator, *other;
+  gate begun, let_out;
+  int lets_out;      /* the merge function opens that gate */
+  dist_status first; /* of the merge function's dist_iterator_next() */
+} scene;
+
+static dist_status one(const scene *s, dist_value **out_element) {
+  const int64_t number = 1;
+  const dist_tensor tensor = {(void *)&number, DIST_I64, 0, NULL, NULL};
+  return dist_value_create_tensor(s->strategy, &tensor, out_element);
+}
+
+static dist_iterator *iterator_of(scene *s, dist_source_fn fn, int32_t prefetch) {
+  dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
+  options.global_batch_size = REPLICAS;
+  options.prefetch = prefetch;
+  dist_dataset *dataset = NULL;
+  assert_ok(dist_dataset_create_from_callback(s->strategy, fn, s, NULL, &options, &dataset));
+  dist_iterator *iterator = NULL;
+  assert_ok(dist_iterator_create(dataset, &iterator));
+  dist_dataset_destroy(dataset);
+  return iterator;
+}
+
+/* ---- What a source may not wait for ---- */
+
+static dist_status nothing(dist_replica *replica, void *user_data) {
+  (void)replica, (void)user_data;
+  return DIST_OK;
+}
+
+static dist_status no_values(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)replica, (void)args, (void)kwargs, (void)out_result, (void)user_data;
+  return DIST_OK;
+}
+
+static dist_status easy(int64_t index, dist_value **out_element, void *user_data) {
+  (void)index;
+  return one(user_data, out_element);
+}
+
+static dist_status impatient(int64_t index, dist_value **out_element, void *user_data) {
+  (void)index;
+  scene *s = user_data;
+  gate_add(&s->begun);
+  gate_await(&s->let_out, 1);
+  static const char *const kWords = "dataset's source";
+  dist_value *value = NULL;
+  EXPECT_FAILS(dist_run(s->strategy, nothing, NULL, NULL), DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_run_values(s->strategy, no_values, NULL, NULL, NULL, NULL, &value),
+               DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_variable_assign(s->strategy, s->variable, DIST_ASSIGN, s->element),
+               DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_variable_read(s->strategy, s->variable, &value), DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_iterator_next(s->other, &value), DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_iterator_next(s->iterator, &value), DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_strategy_shutdown(s->strategy, -1), DIST_FAILED_PRECONDITION, "");
+  return one(s, out_element);
+}
+
+/* A merge function: it lets the source go on, and takes the batch. */
+static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                void *user_data) {
+  (void)strategy, (void)args, (void)out_result;
+  scene *s = user_data;
+  if (s->lets_out) gate_add(&s->let_out);
+  dist_value *batch = NULL;
+  s->first = dist_iterator_next(s->iterator, &batch);
+  dist_value_release(batch);
+  return s->first;
+}
+
+static dist_status merge(dist_replica *replica, void *user_data) {
+  return dist_merge_call(replica, take_a_batch, user_data, NULL, NULL, NULL);
+}
+
+static scene scene_of(int lets_out) {
+  return (scene){.strategy = strategy_of(REPLICAS, DIST_THREADS_CALLER),
+                 .lets_out = lets_out,
+                 .begun = GATE_INIT,
+                 .let_out = GATE_INIT};
+}
+
+static void a_source_waits_for_nobody(void **state) {
+  (void)state;
+  for (int32_t prefetch = -1; prefetch <= 1; prefetch += 2) {
+    static scene s;
+    s = scene_of(1);
+    const int64_t zero = 0;
+    const dist_tensor initial = {(void *)&zero, DIST_I64, 0, NULL, NULL};
+    assert_ok(dist_variable_create(s.strategy, &initial, NULL, &s.variable));
+    assert_ok(one(&s, &s.element));
+    s.other = iterator_of(&s, easy, -1);
+    s.iterator = iterator_of(&s, impatient, prefetch);
+    if (prefetch > 0) gate_await(&s.begun, 1); /* on oneTBB's thread */
+    assert_ok(dist_run(s.strategy, merge, &s, NULL));
+    dist_iterator_destroy(s.iterator);
+    /* Nothing of it stays with the thread. */
+    assert_ok(dist_variable_assign(s.strategy, s.variable, DIST_ASSIGN, s.element));
+    dist_value_release(s.element);
+    dist_iterator_destroy(s.other);
+    dist_variable_destroy(s.variable);
+    assert_ok(dist_strategy_destroy(s.strategy));
+  }
+}
+
+/* ---- What ends a wait for a source ---- */
+
+static dist_status stuck(int64_t index, dist_value **out_element, void *user_data) {
+  (void)index;
+  scene *s = user_data;
+  gate_add(&s->begun);
+  gate_await(&s->let_out, 1);
+  return one(s, out_element);
+}
+
+static void *run_for_ever(void *argument) {
+  scene *s = argument;
+  assert_int_equal(dist_run(s->strategy, merge, s, NULL), DIST_CANCELLED);
+  return NULL;
+}
+
+static void a_run_ends_whose_source_is_stuck(void **state) {
+  (void)state;
+  static scene s;
+  s = scene_of(0);
+  s.iterator = iterator_of(&s, stuck, 1);
+  gate_await(&s.begun, 1);
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 20000000;
+  assert_int_equal(dist_run(s.strategy, merge, &s, &options), DIST_DEADLINE_EXCEEDED);
+  assert_true(s.first == DIST_DEADLINE_EXCEEDED || s.first == DIST_ABORTED);
+
+  pthread_t host;
+  s.first = DIST_OK;
+  assert_int_equal(pthread_create(&host, NULL, run_for_ever, &s), 0);
+  assert_ok(dist_strategy_cancel(s.strategy));
+  /* It may have been before the run. */
+  while (pthread_tryjoin_np(host, NULL) != 0) {
+    assert_ok(dist_strategy_cancel(s.strategy));
+    sched_yield();
+  }
+  /* The source comes back: nothing is lost. */
+  gate_add(&s.let_out);
+  dist_value *batch = NULL;
+  assert_ok(dist_iterator_next(s.iterator, &batch));
+  dist_value_release(batch);
+  dist_iterator_destroy(s.iterator);
+  assert_ok(dist_strategy_destroy(s.strategy));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_source_waits_for_nobody),
+      cmocka_unit_test(a_run_ends_whose_source_is_stuck),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

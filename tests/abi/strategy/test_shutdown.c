@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * strategy.h: dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
+ * once those are back.
+ */
+#include "tests/abi/alloc_support.h"
+#include "tests/abi/gate.h"
+#include "tests/abi/mesh_support.h"
+
+typedef struct scene {
+  dist_strategy *strategy;
+  int32_t stuck; /* the replica that does not return until it is let out */
+  gate inside, let_out, others;
+  int ends;          /* its thread ends in it, when it is let out */
+  dist_status after; /* what the stuck function's collective came to when it was back */
+  dist_status run;
+  report error;
+} scene;
+
+static refusals counted;
+
+static dist_strategy_options counting(int32_t replicas, int32_t threads) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  counted = (refusals){.refuse_at = -1};
+  options.num_replicas = replicas;
+  options.threads = threads;
+  options.allocator = (dist_allocator){&counted, refusing_alloc, refusing_free};
+  return options;
+}
+
+/* What a function may still do that is back from long ago: it fails, or works, and touches nothing that is
+ * gone. */
+static dist_status use_everything(dist_replica *replica) {
+  float number = 1;
+  dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
+  const dist_status status = dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, NULL);
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  dist_work *work = NULL;
+  options.out_work = &work;
+  if (dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options) == DIST_OK) {
+    (void)!dist_work_wait(work, 0);
+    dist_work_destroy(work);
+  }
+  dist_value *value = NULL;
+  if (dist_value_create_tensor(dist_replica_strategy(replica), &tensor, &value) == DIST_OK)
+    dist_value_release(value);
+  (void)!dist_strategy_cancel(dist_replica_strategy(replica));
+  return status;
+}
+
+static dist_status stay(dist_replica *replica, void *user_data) {
+  scene *s = user_data;
+  if (dist_replica_id(replica) != s->stuck) {
+    gate_add(&s->others);
+    return dist_barrier(replica, NULL);
+  }
+  gate_add(&s->inside);
+  gate_await(&s->let_out, 1);
+  s->after = use_everything(replica);
+  if (s->ends) pthread_exit(NULL);
+  return s->after;
+}
+
+static void *run_stay(void *argument) {
+  scene *s = argument;
+  s->run = dist_run(s->strategy, stay, s, NULL);
+  read_report(&s->error);
+  return NULL;
+}
+
+/* Those who are inside are named. On a busy machine so may be others, whose turn to leave has not come. */
+static void assert_names(const char *kind, int32_t id) {
+  const char *at = strstr(dist_last_error(), kind);
+  assert_has(dist_last_error(), "have not returned");
+  if (at == NULL || strchr(at, '0' + (int)id) == NULL)
+    fail_msg("no %s %d in '%s'", kind, (int)id, dist_last_error());
+}
+
+static void idle_strategies(void **state) {
+  (void)state;
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_HOST; threads++) {
+    for (int64_t timeout_ns = -1; timeout_ns <= 1; timeout_ns++) {
+      const int before = count_threads();
+      dist_strategy *strategy = strategy_with(counting(3, threads));
+      report error;
+      assert_int_equal(run_on(threads, strategy, healthy, NULL, &error), DIST_OK);
+      dist_group *group = NULL;
+      assert_ok(dist_group_create(strategy, (const int32_t[]){0, 2}, 2, &group));
+      assert_ok(dist_strategy_shutdown(strategy, timeout_ns));
+      assert_int_equal(atomic_load(&counted.live_bytes), 0);
+      await_threads(before);
+    }
+  }
+  assert_ok(dist_strategy_shutdown(NULL, 0));
+}
+
+/* Who is stuck is named, the others' threads end, and the last one out leaves nothing. */
+static void check_stuck(int32_t threads, int32_t stuck, int ends) {
+  const int before = count_threads();
+  static scene s;
+  s = (scene){.strategy = strategy_with(counting(3, threads)),
+              .stuck = stuck,
+              .ends = ends,
+              .inside = GATE_INIT,
+              .let_out = GATE_INIT,
+              .others = GATE_INIT};
+  pthread_t host;
+  assert_int_equal(pthread_create(&host, NULL, run_stay, &s), 0);
+  gate_await(&s.inside, 1);
+  assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
+  assert_names("replica", stuck);
+  /* the run's caller, and the stuck replica where that is another thread */
+  const int caller_is_it = threads == DIST_THREADS_CALLER && stuck == 0;
+  await_threads(before + (caller_is_it ? 1 : 2));
+  assert_true(atomic_load(&counted.live_bytes) > 0);
+  gate_add(&s.let_out);
+  pthread_join(host, NULL);
+  await_threads(before);
+  assert_int_equal(s.after, DIST_CANCELLED);
+  /* replicas before it have been cancelled */
+  if (!ends || stuck > 0) assert_int_equal(s.run, DIST_CANCELLED);
+  while (atomic_load(&counted.live_bytes) != 0) sched_yield(); /* the thread may still be on its way out */
+}
+
+static void a_stuck_replica(void **state) {
+  (void)state;
+  for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
+    for (int32_t stuck = 0; stuck < 3; stuck++) {
+      check_stuck(threads, stuck, 0);
+      check_stuck(threads, stuck, 1);
+    }
+  }
+}
+
+typedef struct queued {
+  scene *scene;
+  atomic_int thread;
+  dist_status status;
+  report error;
+} queued;
+
+static void *run_behind(void *argument) {
+  queued *q = argument;
+  atomic_store(&q->thread, this_thread());
+  q->status = dist_run(q->scene->strategy, healthy, NULL, NULL);
+  read_report(&q->error);
+  return NULL;
+}
+
+static void *shut_down(void *argument) {
+  queued *q = argument;
+  q->status = dist_strategy_shutdown(q->scene->strategy, -1);
+  return NULL;
+}
+
+/* Who waits in the queue is told at once; when who is inside has come out, all is gone. */
+static void runs_that_end_in_time(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    static scene s;
+    s = (scene){.strategy = strategy_with(counting(2, i % 2)),
+                .stuck = 1,
+                .inside = GATE_INIT,
+                .let_out = GATE_INIT,
+                .others = GATE_INIT};
+    pthread_t host, ending, behind[2];
+    queued waiting[2] = {{.scene = &s}, {.scene = &s}}, end = {.scene = &s};
+    assert_int_equal(pthread_create(&host, NULL, run_stay, &s), 0);
+    gate_await(&s.inside, 1);
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(pthread_create(&behind[k], NULL, run_behind, &waiting[k]), 0);
+      while (!sleeps(atomic_load(&waiting[k].thread))) sched_yield();
+    }
+    assert_int_equal(pthread_create(&ending, NULL, shut_down, &end), 0);
+    for (int k = 0; k < 2; k++) {
+      pthread_join(behind[k], NULL);
+      assert_int_equal(waiting[k].status, DIST_CANCELLED);
+      assert_has(waiting[k].error.message, "dist_strategy_shutdown()");
+    }
+    gate_add(&s.let_out);
+    pthread_join(ending, NULL);
+    pthread_join(host, NULL);
+    assert_int_equal(end.status, DIST_OK);
+    assert_int_equal(s.run, DIST_CANCELLED);
+    assert_int_equal(atomic_load(&counted.live_bytes), 0);
+  }
+}
+
+/* ---- Threads of the host ---- */
+
+typedef struct host_member {
+  scene *scene;
+  int32_t id;
+  dist_status entered, left;
+} host_member;
+
+static void *enter_and_stay(void *argument) {
+  host_member *h = argument;
+  dist_replica *replica = NULL;
+  h->entered = dist_replica_enter(h->scene->strategy, h->id, &replica);
+  if (h->entered != DIST_OK) return NULL;
+  h->left = dist_replica_leave(replica, stay(replica, h->scene));
+  return NULL;
+}
+
+static void a_stuck_host_thread(void **state) {
+  (void)state;
+  for (int32_t come = 1; come <= 3; come++) { /* of three; the others never come */
+    static scene s;
+    s = (scene){.strategy = strategy_with(counting(3, DIST_THREADS_HOST)),
+                .stuck = 0,
+                .inside = GATE_INIT,
+                .let_out = GATE_INIT,
+                .others = GATE_INIT};
+    pthread_t threads[3];
+    host_member members[3];
+    for (int32_t i = 0; i < come; i++) {
+      members[i] = (host_member){.scene = &s, .id = i};
+      assert_int_equal(pthread_create(&threads[i], NULL, enter_and_stay, &members[i]), 0);
+      if (i == 0) gate_await(&s.inside, 1);
+    }
+    gate_await(&s.others, come - 1);
+    assert_fails(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED, "replica");
+    assert_names("replica", 0);
+    for (int32_t i = 1; i < come; i++) {
+      pthread_join(threads[i], NULL);
+      assert_int_not_equal(members[i].entered == DIST_OK ? members[i].left : members[i].entered, DIST_OK);
+    }
+    assert_true(atomic_load(&counted.live_bytes) > 0);
+    gate_add(&s.let_out);
+    pthread_join(threads[0], NULL);
+    assert_int_equal(s.after, DIST_CANCELLED);
+    assert_int_not_equal(members[0].left, DIST_OK);
+    assert_int_equal(atomic_load(&counted.live_bytes), 0);
+  }
+}
+
+/* ---- Logical devices, and runs inside merge functions ---- */
+
+static dist_status device_stays(dist_replica *device, dist_value *args, dist_value *kwargs,
+                                dist_value **out_result, void *user_data) {
+  (void)args, (void)kwargs, (void)out_result;
+  scene *s = user_data;
+  if (dist_device_replica(device) != 1 || dist_replica_id(device) != 1) return dist_barrier(device, NULL);
+  gate_add(&s->inside);
+  gate_await(&s->let_out, 1);
+  return s->after = dist_barrier(device, NULL);
+}
+
+static dist_status stay_on_devices(dist_replica *replica, void *user_data) {
+  return dist_run_on_devices(replica, device_stays, user_data, NULL, NULL, NULL, NULL);
+}
+
+static void *run_on_its_devices(void *argument) {
+  scene *s = argument;
+  s->run = dist_run(s->strategy, stay_on_devices, s, NULL);
+  return NULL;
+}
+
+static void a_stuck_logical_device(void **state) {
+  (void)state;
+  const int before = count_threads();
+  static scene s;
+  s = (scene){.strategy = mesh_with(2, 2, counting(0, DIST_THREADS_CALLER)),
+              .inside = GATE_INIT,
+              .let_out = GATE_INIT,
+              .others = GATE_INIT};
+  pthread_t host;
+  assert_int_equal(pthread_create(&host, NULL, run_on_its_devices, &s), 0);
+  gate_await(&s.inside, 1);
+  assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
+  assert_names("logical device", 1);
+  assert_has(dist_last_error(), "of replica 1");
+  await_threads(before + 3); /* the caller, replica 1, its device 1 */
+  gate_add(&s.let_out);
+  pthread_join(host, NULL);
+  await_threads(before);
+  assert_int_equal(s.after, DIST_CANCELLED);
+  assert_int_equal(s.run, DIST_CANCELLED);
+  while (atomic_load(&counted.live_bytes) != 0) sched_yield();
+}
+
+static dist_status run_and_stay(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                void *user_data) {
+  (void)args, (void)out_result;
+  const dist_status status = dist_run(strategy, stay, user_data, NULL);
+  /* it is back, and its strategy runs nothing more */
+  return dist_run(strategy, healthy, NULL, NULL) == DIST_OK ? DIST_INTERNAL : status;
+}
+
+static dist_status merge_and_stay(dist_replica *replica, void *user_data) {
+  return dist_merge_call(replica, run_and_stay, user_data, NULL, NULL, NULL);
+}
+
+static void *run_merging(void *argument) {
+  scene *s = argument;
+  s->run = dist_run(s->strategy, merge_and_stay, s, NULL);
+  return NULL;
+}
+
+static void a_run_inside_a_merge_function(void **state) {
+  (void)state;
+  for (int32_t stuck = 0; stuck < 2; stuck++) {
+    const int before = count_threads();
+    static scene s;
+    s = (scene){.strategy = strategy_with(counting(2, DIST_THREADS_LIBRARY)),
+                .stuck = stuck,
+                .inside = GATE_INIT,
+                .let_out = GATE_INIT,
+                .others = GATE_INIT};
+    pthread_t host;
+    assert_int_equal(pthread_create(&host, NULL, run_merging, &s), 0);
+    gate_await(&s.inside, 1);
+    assert_fails(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED, "replica");
+    gate_add(&s.let_out);
+    pthread_join(host, NULL);
+    await_threads(before);
+    assert_int_equal(s.run, DIST_CANCELLED);
+    while (atomic_load(&counted.live_bytes) != 0) sched_yield();
+  }
+}
+
+/* ---- What may be left, and what is refused ---- */
+
+static dist_status leave_a_work(dist_replica *replica, void *user_data) {
+  static float numbers[2];
+  dist_work **works = user_data;
+  const int32_t me = dist_replica_id(replica);
+  dist_tensor tensor = {&numbers[me], DIST_F32, 0, NULL, NULL};
+  dist_collective_options options = DIST_COLLECTIVE_OPTIONS_INIT;
+  options.out_work = &works[me];
+  return dist_all_reduce(replica, DIST_REDUCE_SUM, &tensor, &tensor, 1, &options);
+}
+
+static void what_is_left_of_it(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_with(counting(2, DIST_THREADS_LIBRARY));
+  dist_work *works[2] = {NULL, NULL};
+  assert_ok(dist_run(strategy, leave_a_work, works, NULL));
+  float number = 3;
+  const dist_tensor tensor = {&number, DIST_F32, 0, NULL, NULL};
+  dist_value *value = NULL;
+  assert_ok(dist_value_create_tensor(strategy, &tensor, &value));
+  dist_variable *variable = NULL;
+  assert_ok(dist_variable_create(strategy, &tensor, NULL, &variable));
+  assert_ok(dist_strategy_shutdown(strategy, -1));
+  assert_true(atomic_load(&counted.live_bytes) > 0);
+  dist_work_destroy(works[0]);
+  assert_ok(dist_work_wait(works[1], 0));
+  dist_work_destroy(works[1]);
+  dist_value_release(value);
+  dist_variable_destroy(variable);
+  assert_int_equal(atomic_load(&counted.live_bytes), 0);
+}
+
+static dist_status shuts_down_inside(dist_replica *replica, void *user_data) {
+  dist_status *statuses = user_data;
+  statuses[dist_replica_id(replica)] = dist_strategy_shutdown(dist_replica_strategy(replica), 0);
+  return DIST_OK;
+}
+
+static void refusals_leave_it_as_it_was(void **state) {
+  (void)state;
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
+  dist_status statuses[2] = {DIST_OK, DIST_OK};
+  assert_ok(dist_run(strategy, shuts_down_inside, statuses, NULL));
+  assert_int_equal(statuses[0], DIST_FAILED_PRECONDITION);
+  assert_int_equal(statuses[1], DIST_FAILED_PRECONDITION);
+  assert_ok(dist_scope_enter(strategy));
+  assert_fails(dist_strategy_shutdown(strategy, 0), DIST_FAILED_PRECONDITION, "scope");
+  assert_ok(dist_scope_exit(strategy));
+  assert_healthy(DIST_THREADS_CALLER, strategy);
+  assert_ok(dist_strategy_shutdown(strategy, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(idle_strategies),        cmocka_unit_test(a_stuck_replica),
+      cmocka_unit_test(runs_that_end_in_time),  cmocka_unit_test(a_stuck_host_thread),
+      cmocka_unit_test(a_stuck_logical_device), cmocka_unit_test(a_run_inside_a_merge_function),
+      cmocka_unit_test(what_is_left_of_it),     cmocka_unit_test(refusals_leave_it_as_it_was),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Valid arguments for the calls of test_hostile.c: an object of each kind, callbacks that do nothing, and
+ * arrays. Made anew for every call, in a child process that is thrown away: nothing is ended here.
+ */
+#ifndef TESTS_ABI_HOSTILE_SUPPORT_H
+#define TESTS_ABI_HOSTILE_SUPPORT_H
+
+#include "tests/abi/common.h" /* before the system's headers: it asks for all that they have */
+
+#include <math.h>
+#include <unistd.h>
+
+#include "tests/abi/utf8.h"
+
+enum place { OUTSIDE, IN_REPLICA, IN_DEVICE };
+
+struct variant {
+  const char *what;
+  int fails;         /* 1: it must not succeed */
+  const char *words; /* what its message must hold */
+};
+
+/* What the child tells the test. */
+struct shared {
+  char what[256]; /* the call that is under way */
+  char fault[1024];
+};
+
+struct fixture {
+  struct shared *shared;
+  const struct function *function; /* that is called */
+  const char *path;                /* of a checkpoint with a tensor "variable" */
+  size_t variant;
+  dist_status status;
+
+  dist_strategy *strategy; /* one replica, of one logical device */
+  dist_strategy *host;     /* one replica, on a thread of the host's */
+  dist_replica *replica;   /* or logical device, where the call is made in one */
+  dist_group *group;
+  dist_work *work;
+  dist_value *value, *list, *dict, *slices, *variable_value, *ragged_splits;
+  dist_variable *variable;
+  dist_dataset *dataset;
+  dist_iterator *iterator;
+  dist_cross_device *cross_device;
+  dist_metric *metric;
+  dist_cancel *cancel;
+  dist_checkpoint *checkpoint;
+  dist_topology *topology, *host_topology;
+  dist_device_assignment *assignment;
+
+  float data[2][4];
+  float number[2];
+  int64_t shape[1];
+  dist_tensor tensors[2], scalar, scalar_out;
+  dist_value *items[2], *parts[2];
+  dist_variable *variables[2];
+  dist_destination destination;
+  dist_straggler stragglers[4];
+  const char *texts[2], *device_names[2];
+  dist_mesh_axis axes[1];
+  dist_partition partition;
+  const dist_partition *partitions[1];
+  int64_t numbers[4];
+  int32_t zero_axes[1], zeros[4], ones[4];
+  const void *bytes; /* the topology's */
+  size_t num_bytes;
+};
+
+struct function {
+  const char *name;
+  void (*call)(struct fixture *f);
+  const struct variant *variants;
+  size_t num_variants;
+  enum place place;
+  int fallible;
+};
+
+#define NEED(call)                                                                          \
+  do {                                                                                      \
+    if ((call) != DIST_OK) {                                                                \
+      snprintf(f->shared->fault, sizeof f->shared->fault, "fixture: %.200s: %.700s", #call, \
+               dist_last_error());                                                          \
+      _exit(1);                                                                             \
+    }                                                                                       \
+  } while (0)
+
+/* ---- Callbacks that do nothing, or give one value ---- */
+
+/* For callbacks whose user_data may be NULL; those of an earlier call's datasets may still come. */
+static _Atomic(struct fixture *) fixture_here;
+
+static dist_status replica_fn(dist_replica *replica, void *user_data) {
+  (void)replica, (void)user_data;
+  return DIST_OK;
+}
+static dist_status values_fn(dist_replica *replica, dist_value *args, dist_value *kwargs,
+                             dist_value **out_result, void *user_data) {
+  (void)replica, (void)args, (void)kwargs, (void)out_result, (void)user_data;
+  return DIST_OK;
+}
+static dist_status merge_fn(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                            void *user_data) {
+  (void)strategy, (void)args, (void)out_result, (void)user_data;
+  return DIST_OK;
+}
+static void range_fn(int64_t begin, int64_t end, void *user_data) { (void)begin, (void)end, (void)user_data; }
+static dist_status value_fn(const dist_value_context *context, dist_value **out_value, void *user_data) {
+  (void)context, (void)user_data;
+  *out_value = dist_value_retain(fixture_here->value);
+  return DIST_OK;
+}
+static dist_status update_fn(dist_tensor *copy, dist_value *args, void *user_data) {
+  (void)copy, (void)args, (void)user_data;
+  return DIST_OK;
+}
+static dist_status update_values_fn(const dist_update_place *place, dist_value *args, dist_value *kwargs,
+                                    dist_value **out_result, void *user_data) {
+  (void)place, (void)args, (void)kwargs, (void)out_result, (void)user_data;
+  return DIST_OK;
+}
+static dist_status source_fn(int64_t index, dist_value **out_element, void *user_data) {
+  (void)user_data;
+  if (index >= 4) return DIST_OUT_OF_RANGE;
+  *out_element = dist_value_retain(fixture_here->value);
+  return DIST_OK;
+}
+static dist_status file_source_fn(size_t file, const char *name, int64_t index, dist_value **out_element,
+                                  void *user_data) {
+  (void)file, (void)name;
+  return source_fn(index, out_element, user_data);
+}
+static dist_status dataset_fn(const dist_input_context *context, dist_dataset **out_dataset,
+                              void *user_data) {
+  (void)context, (void)user_data;
+  return dist_dataset_create_from_callback(fixture_here->strategy, source_fn, NULL, NULL, NULL, out_dataset);
+}
+static dist_status dataset_reduce_fn(dist_value *state, dist_value *batch, dist_value **out_state,
+                                     void *user_data) {
+  (void)batch, (void)user_data;
+  *out_state = dist_value_retain(state);
+  return DIST_OK;
+}
+static void text_fn(const char *text, size_t size_bytes, void *user_data) {
+  (void)text, (void)size_bytes, (void)user_data;
+}
+static void apply_fn(const dist_block *block, void *user_data) { (void)block, (void)user_data; }
+static void no_release(void *user_data) { (void)user_data; }
+
+/* ---- Objects ---- */
+
+static inline void make_arrays(struct fixture *f) {
+  f->shape[0] = 4;
+  for (int i = 0; i < 2; i++) {
+    f->tensors[i] = (dist_tensor){f->data[i], DIST_F32, 1, f->shape, NULL};
+    f->texts[i] = i == 0 ? "a" : "b";
+    f->device_names[i] = i == 0 ? "CPU:0" : "CPU:1";
+  }
+  for (int i = 0; i < 4; i++) f->ones[i] = 1, f->numbers[i] = 1;
+  f->scalar = (dist_tensor){&f->number[0], DIST_F32, 0, NULL, NULL};
+  f->scalar_out = (dist_tensor){&f->number[1], DIST_F32, 0, NULL, NULL};
+  f->axes[0] = (dist_mesh_axis){"x", 1};
+  const dist_partition replicated = DIST_PARTITION_INIT;
+  f->partition = replicated;
+  f->partition.kind = DIST_PARTITION_REPLICATE;
+  f->partition.num_logical_devices = 1;
+  f->partitions[0] = &f->partition;
+}
+
+static inline void make_strategies(struct fixture *f) {
+  NEED(dist_topology_create(f->ones, 4, f->zeros, 1, 1, NULL, &f->topology));
+  NEED(dist_topology_from_host(NULL, &f->host_topology));
+  f->bytes = dist_topology_serialized(f->topology, &f->num_bytes);
+  NEED(dist_device_assignment_create_single(f->topology, &f->assignment));
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.kind = DIST_STRATEGY_MESH;
+  options.device_assignment = f->assignment;
+  options.axes = f->axes;
+  options.num_axes = 1;
+  NEED(dist_strategy_create(&options, &f->strategy));
+  dist_strategy_options host = DIST_STRATEGY_OPTIONS_INIT;
+  host.num_replicas = 1;
+  host.threads = DIST_THREADS_HOST;
+  NEED(dist_strategy_create(&host, &f->host));
+  NEED(dist_group_create(f->strategy, f->zeros, 1, &f->group));
+}
+
+static inline dist_value *tensor_value(struct fixture *f, void *data, dist_dtype dtype, int64_t size) {
+  const dist_tensor tensor = {data, dtype, 1, &size, NULL};
+  dist_value *value = NULL;
+  NEED(dist_value_create_tensor(f->strategy, &tensor, &value));
+  return value;
+}
+
+static inline void make_values(struct fixture *f) {
+  int64_t splits[] = {0, 4}, index[] = {0}, dense[] = {4};
+  f->value = tensor_value(f, f->data[0], DIST_F32, 4);
+  f->items[0] = f->items[1] = f->value;
+  f->parts[0] = f->value;
+  f->parts[1] = tensor_value(f, splits, DIST_I64, 2);
+  dist_value *const rows[] = {tensor_value(f, f->data[0], DIST_F32, 1), tensor_value(f, index, DIST_I64, 1),
+                              tensor_value(f, dense, DIST_I64, 1)};
+  NEED(dist_value_create_composite(f->strategy, DIST_VALUE_INDEXED_SLICES, rows, 3, &f->slices));
+  NEED(dist_value_create_list(f->strategy, f->items, 1, &f->list));
+  NEED(dist_value_create_dict(f->strategy, f->texts, f->items, 1, &f->dict));
+  dist_variable_options named = DIST_VARIABLE_OPTIONS_INIT;
+  named.name = "variable";
+  named.aggregation = DIST_AGGREGATION_MEAN;
+  NEED(dist_variable_create(f->strategy, &f->tensors[0], &named, &f->variable));
+  NEED(dist_value_create_variable(f->variable, &f->variable_value));
+  f->variables[0] = f->variables[1] = f->variable;
+  f->destination.value = f->value;
+}
+
+static inline void make_fixture(struct fixture *f, struct shared *shared, const char *path,
+                                const struct function *function, size_t variant) {
+  memset(f, 0, sizeof *f);
+  f->shared = shared;
+  f->path = path;
+  f->function = function;
+  f->variant = variant;
+  make_arrays(f);
+  make_strategies(f);
+  make_values(f);
+  fixture_here = f;
+  NEED(dist_dataset_create_from_callback(f->strategy, source_fn, NULL, NULL, NULL, &f->dataset));
+  NEED(dist_iterator_create(f->dataset, &f->iterator));
+  const dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
+  NEED(dist_cross_device_create(&options, &f->cross_device));
+  NEED(dist_cancel_create(NULL, &f->cancel));
+  NEED(dist_metric_create(f->strategy, DIST_METRIC_SUM, "metric", &f->metric));
+  if (access(path, R_OK) == 0) NEED(dist_checkpoint_open(f->strategy, path, &f->checkpoint));
+}
+
+/* ---- What single functions need ---- */
+
+static inline dist_group *own_group(struct fixture *f) {
+  dist_group *group = NULL;
+  NEED(dist_group_create(f->strategy, f->zeros, 1, &group));
+  return group;
+}
+static inline dist_strategy *scoped(struct fixture *f) {
+  NEED(dist_scope_enter(f->strategy));
+  return f->strategy;
+}
+static inline dist_strategy *colocated(struct fixture *f) {
+  NEED(dist_scope_enter(f->strategy));
+  NEED(dist_colocate_enter(f->strategy, f->variable_value));
+  return f->strategy;
+}
+static inline dist_replica *entered(struct fixture *f) {
+  dist_replica *replica = NULL;
+  NEED(dist_replica_enter(f->host, 0, &replica));
+  return replica;
+}
+static inline dist_replica *detached(struct fixture *f) {
+  NEED(dist_replica_detach(f->replica));
+  return f->replica;
+}
+static dist_status replicate(dist_replica *replica, void *user_data) {
+  struct fixture *f = user_data;
+  return dist_replicate_to_logical_devices(replica, f->value, &f->items[1]);
+}
+static inline dist_value *sharded(struct fixture *f) {
+  NEED(dist_run(f->strategy, replicate, f, NULL));
+  return f->items[1];
+}
+static inline struct DLManagedTensor *imported(void) {
+  struct fixture *f = fixture_here;
+  struct DLManagedTensor *managed = NULL;
+  NEED(dist_value_to_dlpack(f->value, &managed));
+  return managed;
+}
+
+static inline void fill_dist_apply_options(struct fixture *f, dist_apply_options *options) {
+  (void)f;
+  options->kind = DIST_APPLY_CALLBACK;
+  options->fn = apply_fn;
+}
+static inline void fill_dist_partition(struct fixture *f, dist_partition *partition) {
+  *partition = f->partition;
+  partition->shape = f->shape;
+  partition->ndim = 1;
+}
+static inline void fill_dist_halo(struct fixture *f, dist_halo *halo) {
+  halo->ndim = 1;
+  halo->parts = f->numbers;
+}
+static inline void fill_dist_input_context(struct fixture *f, dist_input_context *context) {
+  (void)f;
+  context->num_input_pipelines = context->num_replicas_in_sync = 1;
+}
+static inline void fill_dist_position(struct fixture *f, dist_position *position) {
+  (void)f;
+  position->elements = position->batches = 1;
+}
+
+#endif

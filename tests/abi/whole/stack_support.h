@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs of host threads on painted stacks: looked at afterwards is how far below the frame that makes the
+ * calls the paint is gone. What libdist.so calls counts too: the C library, oneTBB, the dynamic linker at a
+ * first call.
+ */
+#ifndef TESTS_ABI_STACK_SUPPORT_H
+#define TESTS_ABI_STACK_SUPPORT_H
+
+#include "tests/abi/common.h"
+
+#include <sys/mman.h>
+
+enum { MOST_NEEDED = 32 << 10, STACK = 512 << 10, PAINT = 0xA5 };
+
+typedef struct painted {
+  host_thread thread;
+  unsigned char *stack;
+  unsigned char *frame; /* of what makes the calls */
+} painted;
+
+static inline void *painted_main(void *argument) {
+  painted *self = argument;
+  self->frame = __builtin_frame_address(0);
+  return host_thread_main(&self->thread);
+}
+
+/* The most that a replica's calls needed. Their statuses: `wanted`, or any where it is < 0. */
+static inline size_t needed(dist_strategy *strategy, dist_replica_fn fn, void *user_data, int wanted) {
+  static painted replicas[MOST];
+  pthread_t handles[MOST];
+  const int32_t n = dist_strategy_num_replicas(strategy);
+  unsigned char *stacks =
+      mmap(NULL, (size_t)n * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stacks == MAP_FAILED) abort();
+  memset(stacks, PAINT, (size_t)n * STACK);
+  for (int32_t i = 0; i < n; i++) {
+    painted *p = &replicas[i];
+    *p = (painted){.thread = {.strategy = strategy, .id = i, .fn = fn, .user_data = user_data}};
+    p->stack = stacks + (size_t)i * STACK;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, p->stack, STACK);
+    if (pthread_create(&handles[i], &attributes, painted_main, p) != 0) abort();
+    pthread_attr_destroy(&attributes);
+  }
+  for (int32_t i = 0; i < n; i++) pthread_join(handles[i], NULL);
+  size_t most = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const unsigned char *lowest = replicas[i].stack;
+    while (*lowest == PAINT) lowest++;
+    const size_t used = (size_t)(replicas[i].frame - lowest);
+    if (used > most) most = used;
+    if (wanted >= 0 && (int)replicas[i].thread.status != wanted)
+      fail_msg("%s", replicas[i].thread.error.message);
+  }
+  munmap(stacks, (size_t)n * STACK);
+  return most;
+}
+
+static inline void assert_needs_little(const char *what, dist_strategy *strategy, dist_replica_fn fn,
+                                       void *user_data, int wanted) {
+  const int32_t replicas = dist_strategy_num_replicas(strategy);
+  const size_t most = needed(strategy, fn, user_data, wanted);
+  if (getenv("DIST_TEST_STACK") != NULL) print_message("# %6zu bytes: %s, R = %d\n", most, what, replicas);
+  if (most > MOST_NEEDED) fail_msg("%s with %d replicas needs %zu bytes", what, replicas, most);
+}
+
+/* How many replicas: as many as a small machine has CPUs, and more. */
+static const int counts[] = {2, 8};
+
+/* A program's main(). Frames are larger without optimisation, or with a sanitizer. */
+#if MEASURABLE
+#define STACK_TESTS(name, tests) cmocka_run_group_tests_name(name, tests, NULL, NULL)
+#else
+#define STACK_TESTS(name, tests) \
+  ((void)(tests),                \
+   puts("1..0 # SKIP frames are not as they are delivered: not optimised, or with a sanitizer"), 0)
+#endif
+
+#endif
