@@ -20,24 +20,26 @@
 #ifndef DIST_DIST_HPP
 #define DIST_DIST_HPP
 
-#include "hpp/cancel.hpp"        //  3  cancel objects
-#include "hpp/checkpoint.hpp"    // 14  checkpoints
-#include "hpp/collectives.hpp"   //  6  groups, collectives, work
-#include "hpp/cross_device.hpp"  //  9  functions of the host's for it
-#include "hpp/dataset.hpp"       // 10  datasets
-#include "hpp/devices.hpp"       // 15  logical devices
-#include "hpp/error.hpp"         //  2  version, errors
-#include "hpp/inspect.hpp"       // 11  looking inside
-#include "hpp/metric.hpp"        // 12  metrics and losses
-#include "hpp/names.hpp"         //  3  names of numbers
-#include "hpp/outside.hpp"       //  9  from outside: reduce, update
-#include "hpp/replica.hpp"       //  5  inside a replica
-#include "hpp/run.hpp"           //  4  runs, merge calls, optimizer steps
-#include "hpp/scope.hpp"         // 13  scopes
-#include "hpp/strategy.hpp"      //  3  strategies
-#include "hpp/tensor.hpp"        //     views of memory, operators
-#include "hpp/topology.hpp"      // 15  topologies, device assignments
-#include "hpp/value.hpp"         //  7  values
-#include "hpp/variable.hpp"      //  8  variables
+// In the order in which they are read. clang-format would sort them.
+// clang-format off
+#include "hpp/error.hpp"          // what went wrong, as exceptions
+#include "hpp/tensor.hpp"         // views of memory, operators
+#include "hpp/names.hpp"          // names of numbers, options of communication
+#include "hpp/cancel.hpp"         // what asks to end early
+#include "hpp/strategy.hpp"       // strategies
+#include "hpp/replica.hpp"        // inside a replica
+#include "hpp/run.hpp"            // runs, merge calls, optimizer steps
+#include "hpp/collective.hpp"     // groups, collectives, work
+#include "hpp/value.hpp"          // values
+#include "hpp/variable.hpp"       // variables
+#include "hpp/cross_replica.hpp"  // from outside: reduce, gather, update
+#include "hpp/dataset.hpp"        // datasets
+#include "hpp/inspect.hpp"        // looking inside
+#include "hpp/metric.hpp"         // metrics and losses
+#include "hpp/scope.hpp"          // scopes
+#include "hpp/checkpoint.hpp"     // checkpoints
+#include "hpp/topology.hpp"       // topologies, device assignments
+#include "hpp/mesh.hpp"           // logical devices
+// clang-format on
 
 #endif  // DIST_DIST_HPP

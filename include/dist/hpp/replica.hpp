@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "collectives.hpp"
+#include "collective.hpp"
 #include "value.hpp"
 
 namespace dist {
@@ -57,7 +57,7 @@ class replica : public collectives<void> {
         [&](dist_value **out) { return dist_all_gather_value(handle_, given.get(), &c, out); });
   }
 
-  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (collectives.hpp).
+  // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
                       const apply &how, const collective_options &options = {}) const;
   // fn(strategy_ref, args) runs once for all replicas, and gives a value or nothing (run.hpp).
@@ -76,12 +76,12 @@ class replica : public collectives<void> {
                     const collective_options &options = {}) const;
   void scatter(const variable_ref &variable, int32_t how, const value &slices,
                const collective_options &options = {}) const;
-  // As strategy_ref::update_values(), from inside replicas (outside.hpp).
+  // As strategy_ref::update_values(), from inside replicas (cross_replica.hpp).
   template <class Fn>
   value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
                bool ungrouped = false) const;
 
-  // ---- Logical devices (devices.hpp)
+  // ---- Logical devices (mesh.hpp)
   value split_to_logical_devices(const value &given, std::initializer_list<int64_t> partition_dimensions,
                                  bool uneven = false) const;
   value assign_to_logical_device(const value &given, int32_t logical_device) const;

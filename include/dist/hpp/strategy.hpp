@@ -80,7 +80,7 @@ class strategy_ref {
   void enter(int32_t replica_id, Body &&body) const;
   void cancel() const { check(dist_strategy_cancel(handle_)); }
 
-  // ---- Values and variables from outside (value.hpp, variable.hpp, outside.hpp)
+  // ---- Values and variables from outside (value.hpp, variable.hpp, cross_replica.hpp)
   template <class Fn>
   value values_from_function(Fn &&fn) const;
   value read(const variable_ref &variable) const;
@@ -153,7 +153,7 @@ class strategy : public strategy_ref {
     check(dist_strategy_create(&options, &handle_));
   }
   explicit strategy(const dist_strategy_options &options) { check(dist_strategy_create(&options, &handle_)); }
-  // With functions of the host's, see cross_device.hpp.
+  // With functions of the host's, see cross_replica.hpp.
   strategy(dist_strategy_options options, strategy_functions functions);
   ~strategy() {
     if (dist_strategy_destroy(handle_) != DIST_OK)

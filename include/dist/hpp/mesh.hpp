@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/devices.hpp: replicas of logical devices, of mesh.h, for C++: partitions of tensors, functions on
+// dist/hpp/mesh.hpp: replicas of logical devices, of mesh.h, for C++: partitions of tensors, functions on
 // all devices of a replica, and what devices exchange.
-#ifndef DIST_HPP_DEVICES_HPP
-#define DIST_HPP_DEVICES_HPP
+#ifndef DIST_HPP_MESH_HPP
+#define DIST_HPP_MESH_HPP
 
 #include "run.hpp"
 #include "topology.hpp"
@@ -213,4 +213,4 @@ inline void replica::reshard(const partition &from, const partition &to, const c
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_DEVICES_HPP
+#endif  // DIST_HPP_MESH_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dist/hpp/collectives.hpp: collective.h and work.h for C++: groups, work, and the collectives: blocking, begun or
+// dist/hpp/collective.hpp: collective.h and work.h for C++: groups, work, and the collectives: blocking, begun or
 // planned, by the same names.
-#ifndef DIST_HPP_COLLECTIVES_HPP
-#define DIST_HPP_COLLECTIVES_HPP
+#ifndef DIST_HPP_COLLECTIVE_HPP
+#define DIST_HPP_COLLECTIVE_HPP
 
 #include "strategy.hpp"
 
@@ -272,4 +272,4 @@ class collectives {
 };
 
 }  // namespace dist
-#endif  // DIST_HPP_COLLECTIVES_HPP
+#endif  // DIST_HPP_COLLECTIVE_HPP
