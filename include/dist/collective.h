@@ -361,7 +361,7 @@ DIST_API DIST_NODISCARD dist_status dist_group_create(dist_strategy *strategy, c
  * Owns     Takes the group, unless it fails.
  * Errors   FAILED_PRECONDITION  a run is under way, or work of the group is left; the group is as it was.
  */
-DIST_API dist_status dist_group_destroy(dist_group *group);
+DIST_API DIST_NODISCARD dist_status dist_group_destroy(dist_group *group);
 
 /** How many replicas it has; 0 for NULL. */
 DIST_API int32_t dist_group_size(const dist_group *group);

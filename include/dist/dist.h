@@ -20,8 +20,7 @@
  *       dist_status status = dist_strategy_create(NULL, &strategy);
  *       if (status == DIST_OK) status = dist_run(strategy, step, NULL, NULL);
  *       if (status != DIST_OK) fprintf(stderr, "%s: %s\n", dist_status_name(status), dist_last_error());
- *       dist_strategy_destroy(strategy);
- *       return status == DIST_OK ? 0 : 1;
+ *       return dist_strategy_destroy(strategy) == DIST_OK && status == DIST_OK ? 0 : 1;
  *     }
  *
  * A strategy holds R replicas: threads that run the same function, each on its part of the input, and meet in

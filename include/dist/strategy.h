@@ -91,7 +91,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
  * Owns     Takes the strategy, unless it fails.
  * Errors   FAILED_PRECONDITION  a run is under way, or groups or works are left; the strategy is as it was.
  */
-DIST_API dist_status dist_strategy_destroy(dist_strategy *strategy);
+DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strategy);
 
 /**
  * Ends a strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way, and waits

@@ -131,7 +131,7 @@ void Strategy::run(dist_replica_fn fn, void* user_data) const {
   if (!failure.empty()) throw std::runtime_error("replicas on host threads: " + failure);
 }
 
-Strategy::~Strategy() { dist_strategy_destroy(strategy_); }
+Strategy::~Strategy() { (void)!dist_strategy_destroy(strategy_); }
 
 std::unique_ptr<Side> libdist_all_reduce(const Strategy& strategy, Data& data, CpuPair& seen) {
   return std::make_unique<AllReduce>(strategy, data, seen);

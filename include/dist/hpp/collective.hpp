@@ -36,7 +36,7 @@ class group : public group_ref {
     check(dist_group_create(owner.get(), replica_ids.data(), replica_ids.size(), &made));
     handle_ = made;
   }
-  ~group() { dist_group_destroy(const_cast<dist_group *>(handle_)); }  // made here, not to be changed
+  ~group() { (void)!dist_group_destroy(const_cast<dist_group *>(handle_)); }  // made here, not to be changed
   group(group &&other) noexcept { std::swap(handle_, other.handle_); }
   group &operator=(group &&other) noexcept {
     std::swap(handle_, other.handle_);

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The binary interface of the baseline is the committed one, but for additions.
+
+    abi.py API_JSON BASELINE_TXT BASELINE_ABI                  compares; 77 without libabigail, gcc or x86-64
+    abi.py --write API_JSON BASELINE_TXT BASELINE_ABI          baseline.abi anew, for what has been added
+
+baseline.txt lists the functions that programs may rely on. Their declarations become a library of empty functions,
+compiled with fixed flags, of which libabigail reads the types: nothing else of the build is part of the comparison. New
+functions, and fields that are appended to structs, are no difference. That libdist.so has the functions is
+tests/check/symbols.py's to check.
+"""
+import json
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+COMPILE = ["gcc", "-std=c11", "-g", "-gdwarf-4", "-O0", "-shared", "-fPIC", "-w"]
+# How abidiff tells of a field that was appended, and of the types around it. Every other line is a difference.
+APPENDED = re.compile(
+    r"\s*(Functions changes summary: 0 Removed, .*|Variables changes summary: 0 Removed, 0 Changed, .*"
+    r"|\d+ functions? with some indirect sub-type change:|\[C\] 'function .*|parameter \d+ of type '.*' has sub-type changes:"
+    r"|in (pointed to|unqualified underlying) type '.*|underlying type 'struct \w+' changed:"
+    r"|type size changed from \d+ to \d+ \(in bits\)|\d+ data member insertions?:|'\w.* \w+', at offset \d+ \(in bits\)( at .*)?|)"
+)
+
+
+def library_of(declared, baseline, folder):
+    """A library that has the baseline's functions, and nothing in them."""
+    lines = ["#include <dist/dist.h>"]
+    for function in declared["functions"]:
+        if function["name"] in baseline:
+            parameters = ", ".join(f"{one['text']} {one['name']}" for one in function["parameters"]) or "void"
+            lines.append(f"{function['returns']['text']} {function['name']}({parameters}) {{ __builtin_trap(); }}")
+    source, library = pathlib.Path(folder, "baseline.c"), pathlib.Path(folder, "baseline.so")
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    include = pathlib.Path(__file__).resolve().parents[3] / "include"
+    subprocess.run([*COMPILE, "-I", include, "-o", library, source.name], check=True, cwd=folder)
+    return library
+
+
+def main(arguments):
+    write = arguments[:1] == ["--write"]
+    api, listed, committed = map(pathlib.Path, arguments[write:])
+    if platform.machine() != "x86_64" or not all(map(shutil.which, ("gcc", "abidw", "abidiff"))):
+        print("x86-64, gcc and libabigail's abidw and abidiff are needed (Debian: abigail-tools)")
+        return 77
+    declared = json.loads(api.read_text(encoding="utf-8"))
+    baseline = listed.read_text(encoding="utf-8").split()
+    names = {function["name"] for function in declared["functions"]}
+    if gone := [name for name in baseline if name not in names]:
+        print(f"{listed.name}: not declared any more: {', '.join(gone)}")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        library = library_of(declared, set(baseline), folder)
+        if write:
+            options = ["--no-corpus-path", "--no-comp-dir-path", "--short-locs", "--no-show-locs"]
+            subprocess.run(["abidw", *options, "--out-file", committed, library], check=True)
+            return 0
+        found = subprocess.run(["abidiff", "--no-added-syms", committed, library], stdout=subprocess.PIPE, text=True)
+        differences = [line for line in found.stdout.splitlines() if not APPENDED.fullmatch(line)]
+        # 4: something differs; whatever else is set is worse than that.
+        if found.returncode == 0 or (found.returncode == 4 and not differences):
+            return 0
+        print(found.stdout, *differences[:1], sep="\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
