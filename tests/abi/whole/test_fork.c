@@ -331,8 +331,16 @@ static void work_under_way(void **state) {
   (void)state;
   fork_inside(call_on_work);
 }
+/* ThreadSanitizer breaks where a child's last thread is not its first, and ends it. */
+static void skip_where_that_breaks(void) {
+#if defined(__SANITIZE_THREAD__)
+  skip();
+#endif
+}
+
 static void coming_out_of_the_function(void **state) {
   (void)state;
+  skip_where_that_breaks();
   fork_inside(come_out);
 }
 static void coming_out_of_a_merge_function(void **state) {
@@ -370,6 +378,7 @@ static dist_status fork_on_devices(dist_replica *replica, void *user_data) {
 
 static void of_a_logical_device(void **state) {
   (void)state;
+  skip_where_that_breaks();
   inside in = {.parent = getpid()};
   dist_strategy *mesh = mesh_of(2, 2);
   for (in.who = 0; in.who < 2; in.who++) {
