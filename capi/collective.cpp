@@ -4,11 +4,11 @@
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
-#include "core/cross_device/channel.hpp"
-#include "core/cross_device/plan.hpp"
-#include "core/cross_device/reduce_apply.hpp"
+#include "core/collective/reduce_apply.hpp"
 #include "core/run/exchange_values.hpp"
 #include "core/run/merge_call.hpp"
+#include "core/work/channel.hpp"
+#include "core/work/plan.hpp"
 
 using namespace dist;
 using namespace dist::capi;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "capi/guard.hpp"
-#include "core/cross_device/destination.hpp"
+#include "core/cross_replica/destination.hpp"
 
 namespace dist::capi {
 

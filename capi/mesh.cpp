@@ -11,7 +11,7 @@
 #include "capi/options.hpp"
 #include "capi/partition.hpp"
 #include "capi/topology.hpp"
-#include "core/cross_device/tiles.hpp"
+#include "core/collective/tiles.hpp"
 #include "core/run/device_run.hpp"
 #include "core/run/device_team.hpp"
 

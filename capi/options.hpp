@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "capi/guard.hpp"
-#include "core/cross_device/communication.hpp"
+#include "core/cross_replica/communication.hpp"
 
 namespace dist::capi {
 

@@ -4,7 +4,7 @@
 
 #include "capi/collective.hpp"
 #include "core/base/text.hpp"
-#include "core/cross_device/assign.hpp"
+#include "core/cross_replica/assign.hpp"
 #include "core/run/replica_assign.hpp"
 #include "core/run/replica_variable.hpp"
 #include "core/strategy/between_runs.hpp"

@@ -43,6 +43,13 @@ Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out
 // none: they lie apart, or interlock (even and odd elements).
 bool may_share_memory(const dist_tensor& a, const dist_tensor& b) noexcept;
 
+// Elements of a tensor that was checked before.
+inline std::size_t elements_of(const dist_tensor& tensor) noexcept {
+  std::size_t elements = 1;
+  for (int32_t i = 0; i < tensor.ndim; ++i) elements *= static_cast<std::size_t>(tensor.shape[i]);
+  return elements;
+}
+
 bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;
 
 // The strides of a tensor that has elements, made up where they are not given.

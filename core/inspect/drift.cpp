@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/cross_device/fold.hpp"
+#include "core/cross_replica/fold.hpp"
 #include "core/inspect/number.hpp"
 #include "core/kernel/convert.hpp"
 

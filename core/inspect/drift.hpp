@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/status.hpp"
-#include "core/cross_device/cross_replica.hpp"
+#include "core/cross_replica/cross_replica.hpp"
 #include "core/value/variable.hpp"
 
 namespace dist {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "core/base/status.hpp"
+#include "core/mesh/shards.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/run_values.hpp"
-#include "core/run/shards.hpp"
 #include "core/value/value.hpp"
 
 namespace dist {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/cross_device/fold.hpp"
+#include "core/cross_replica/fold.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/value/composite.hpp"
 #include "core/value/path.hpp"

@@ -6,17 +6,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/arena.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/os/thread.hpp"
 #include "core/base/status.hpp"
+#include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
-#include "core/cross_device/arena.hpp"
-#include "core/cross_device/collectives.hpp"
-#include "core/cross_device/work.hpp"
 #include "core/run/current.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/value.hpp"
+#include "core/work/work.hpp"
 
 namespace dist {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run/replica_assign.hpp"
 
-#include "core/cross_device/assign.hpp"
+#include "core/cross_replica/assign.hpp"
 #include "core/run/merge_call.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/value/slices.hpp"

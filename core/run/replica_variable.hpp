@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/status.hpp"
-#include "core/cross_device/cross_replica.hpp"
+#include "core/cross_replica/cross_replica.hpp"
 #include "core/run/replica.hpp"
 #include "core/value/value.hpp"
 #include "core/value/variable_registry.hpp"

@@ -12,7 +12,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/cross_device/channel.hpp"
+#include "core/work/channel.hpp"
 
 namespace dist {
 

@@ -12,8 +12,8 @@
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
 #include "core/checkpoint/writer.hpp"
-#include "core/cross_device/assign.hpp"
-#include "core/cross_device/copies.hpp"
+#include "core/cross_replica/assign.hpp"
+#include "core/cross_replica/copies.hpp"
 
 namespace dist {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/status.hpp"
 #include "core/checkpoint/header.hpp"
-#include "core/cross_device/cross_replica.hpp"
+#include "core/cross_replica/cross_replica.hpp"
 #include "core/input/source.hpp"
 #include "core/value/variable.hpp"
 

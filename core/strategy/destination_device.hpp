@@ -4,7 +4,7 @@
 
 #include "core/base/device_name.hpp"
 #include "core/base/status.hpp"
-#include "core/cross_device/destination.hpp"
+#include "core/cross_replica/destination.hpp"
 #include "core/strategy/strategy.hpp"
 
 namespace dist {

@@ -10,10 +10,10 @@
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/text.hpp"
-#include "core/cross_device/channel.hpp"
-#include "core/cross_device/collectives.hpp"
-#include "core/cross_device/exchange.hpp"
+#include "core/collective/collectives.hpp"
+#include "core/collective/exchange.hpp"
 #include "core/kernel/reduce.hpp"
+#include "core/work/channel.hpp"
 
 namespace dist {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/cross_device/cross_device.hpp"
+#include "core/cross_replica/cross_device.hpp"
 
 namespace dist {
 

@@ -4,14 +4,14 @@
 
 #include <span>
 
+#include "core/base/arena.hpp"
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/cross_device/arena.hpp"
-#include "core/cross_device/communication.hpp"
-#include "core/cross_device/cross_device.hpp"
-#include "core/cross_device/cross_replica.hpp"
+#include "core/cross_replica/communication.hpp"
+#include "core/cross_replica/cross_device.hpp"
+#include "core/cross_replica/cross_replica.hpp"
 #include "core/run/replica_pool.hpp"
 #include "core/strategy/devices.hpp"
 #include "core/strategy/host_strategy.hpp"

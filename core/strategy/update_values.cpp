@@ -4,7 +4,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "core/cross_device/copies.hpp"
+#include "core/cross_replica/copies.hpp"
 #include "core/run/current.hpp"
 #include "core/run/merge_call.hpp"
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/arena.hpp"
 #include "core/base/os/affinity.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/cross_device/arena.hpp"
 #include "core/run/placement.hpp"
 #include "counting_memory.hpp"
 

@@ -6,12 +6,12 @@
 #include <new>
 #include <vector>
 
-#include "core/cross_device/assign.hpp"
-#include "core/cross_device/gather.hpp"
-#include "core/cross_device/local_results.hpp"
-#include "core/cross_device/reduce.hpp"
-#include "core/cross_device/reduce_to.hpp"
-#include "core/cross_device/update.hpp"
+#include "core/cross_replica/assign.hpp"
+#include "core/cross_replica/gather.hpp"
+#include "core/cross_replica/local_results.hpp"
+#include "core/cross_replica/reduce.hpp"
+#include "core/cross_replica/reduce_to.hpp"
+#include "core/cross_replica/update.hpp"
 #include "core/value/dlpack.hpp"
 #include "tests/unit/counting_memory.hpp"
 

@@ -410,7 +410,9 @@ static dist_status leave_a_device_behind(dist_replica *replica, void *user_data)
   dist_devices_options options = DIST_DEVICES_OPTIONS_INIT;
   options.timeout_ns = late->of_the_run ? 0 : 1000000;
   late->first = dist_run_on_devices(replica, stay, late, NULL, NULL, &options, NULL);
-  EXPECT(strstr(dist_last_error(), "still inside their functions: logical device 1 of replica 0") != NULL);
+  /* On a busy machine device 2 may be about to return. */
+  EXPECT(strstr(dist_last_error(), "still inside their functions: logical device") != NULL);
+  EXPECT(strstr(dist_last_error(), " of replica 0") != NULL);
   EXPECT_FAILS(dist_run_on_devices(replica, stay, late, NULL, NULL, NULL, NULL), DIST_FAILED_PRECONDITION,
                "still inside");
   return DIST_OK;

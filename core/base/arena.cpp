@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/arena.hpp"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "core/base/os/thread.hpp"
+
+namespace dist {
+namespace {
+
+// oneTBB's workers get name and signal mask from whichever thread happens to start them.
+void prepare_worker() noexcept {
+  thread_local bool prepared = false;
+  if (prepared) return;
+  prepared = true;
+  name_this_thread("dist-tbb");
+  block_async_signals();
+}
+
+}  // namespace
+
+class Arena::Started final : public Counted {
+ public:
+  Started(Memory& memory, int max_threads) : Counted(memory), arena_(max_threads) { arena_.initialize(); }
+  tbb::task_arena& arena() noexcept { return arena_; }
+
+ private:
+  tbb::task_arena arena_;
+};
+
+Arena::Arena(Memory& memory, int max_threads, const CpuSet* domain) noexcept
+    : memory_(memory), max_threads_(std::max(max_threads, 1)), domain_(domain) {}
+
+Arena::~Arena() { wait_for_tasks(); }
+
+void Arena::wait_for_tasks() const noexcept {
+  // acquire: for the release of a task's end.
+  while (submitted_.load(std::memory_order_acquire) != 0) yield_this_thread();
+}
+
+Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
+  try {
+    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    for (int i = 0; i < copies; ++i) {
+      submitted_.fetch_add(1, std::memory_order_relaxed);
+      try {
+        started_->arena().enqueue([this, task, context, number] {
+          prepare_worker();
+          task(context, number);
+          submitted_.fetch_sub(1, std::memory_order_release);
+        });
+      } catch (...) {
+        submitted_.fetch_sub(1, std::memory_order_relaxed);
+        throw;
+      }
+    }
+  } catch (const std::exception& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB took no task: %s", error.what());
+  }
+  return kOk;
+}
+
+Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part, const void* context) {
+  if (begin >= end) return kOk;
+  grain = std::max<int64_t>(grain, 1);
+  if (max_threads_ == 1 || end - begin < 2 * grain) {
+    part(begin, end, context);
+    return kOk;
+  }
+  try {
+    std::call_once(once_, [this] { started_ = make_counted<Started>(memory_, max_threads_); });
+    const std::thread::id caller = std::this_thread::get_id();
+    started_->arena().execute([&] {
+      // Isolated: a part may take a host's lock (an update function), so no other loop's part may run inside
+      // it.
+      tbb::this_task_arena::isolate([&] {
+        // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
+        const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
+        tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
+          // Isolation keeps other callers out: who is not this one is a worker. It is on the domain for as
+          // long as the part takes: a tbb::task_arena with constraints would move the caller too, and would
+          // leave workers bound that are inside when it ends.
+          if (std::this_thread::get_id() == caller) return part(some.begin(), some.end(), context);
+          prepare_worker();
+          std::optional<OnCpus> here;
+          if (domain_ != nullptr) here.emplace(*domain_);
+          part(some.begin(), some.end(), context);
+        });
+      });
+    });
+  } catch (const std::exception& error) {
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB could not share out a loop over %d threads: %s",
+                max_threads_, error.what());
+  }
+  return kOk;
+}
+
+}  // namespace dist

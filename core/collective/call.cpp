@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collective/call.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace dist {
+namespace {
+
+// "in" of a single tensor, "in[7]" of a list.
+void label(char (&text)[32], const char* name, std::size_t n, std::size_t t) noexcept {
+  if (n == 1) {
+    std::snprintf(text, sizeof text, "%s", name);
+  } else {
+    std::snprintf(text, sizeof text, "%s[%zu]", name, t);
+  }
+}
+
+using Check = Status (*)(const dist_tensor& tensor, const char* what, TensorSize* out);
+
+// check_tensor() or check_output(); the label is made only where there is something to say.
+Status check_view(Check check, const dist_tensor& tensor, const char* name, std::size_t n, std::size_t t,
+                  TensorSize* size) noexcept {
+  if (check(tensor, name, size).ok()) return kOk;
+  char what[32];
+  label(what, name, n, t);
+  return check(tensor, what, size);
+}
+
+// Of one shape and with one address: whether each element is at one place.
+bool same_view(const dist_tensor& a, const TensorSize& a_size, const dist_tensor& b,
+               const TensorSize& b_size) noexcept {
+  if (a_size.contiguous || b_size.contiguous) return a_size.contiguous && b_size.contiguous;
+  return std::equal(a.strides, a.strides + a.ndim, b.strides);
+}
+
+// Whether one can be a part of the other: a step in any direction is as long in both.
+bool steps_alike(const dist_tensor& a, const dist_tensor& b) noexcept {
+  int64_t made[2][DIST_MAX_NDIM];
+  const int64_t* const first = strides_of(a, made[0]);
+  const int64_t* const second = strides_of(b, made[1]);
+  for (int32_t i = 0; i < a.ndim; ++i) {
+    if (a.shape[i] > 1 && b.shape[i] > 1 && first[i] != second[i]) return false;
+  }
+  return true;
+}
+
+Status shapes_differ(const dist_tensor& in, const dist_tensor& out, std::size_t t,
+                     const char* rule) noexcept {
+  char in_text[96];
+  char out_text[96];
+  describe(in, in_text, sizeof in_text);
+  describe(out, out_text, sizeof out_text);
+  return invalid_argument("tensor %zu: in is %s and out %s; %s", t, in_text, out_text, rule);
+}
+
+}  // namespace
+
+Status Call::check_op_of(std::size_t t) const noexcept {
+  const dist_dtype dtype = in[t].dtype;
+  if (op == DIST_REDUCE_USER) {
+    if (user_op == nullptr) return invalid_argument("op is DIST_REDUCE_USER, but options->reduce_fn is NULL");
+  } else {
+    DIST_TRY(check_op(op, dtype));
+  }
+  if (collective == Collective::kScan && op == DIST_REDUCE_MEAN) {
+    return invalid_argument("a scan has no MEAN: scan SUM, and divide");
+  }
+  if (numerics != DIST_NUMERICS_REPRODUCIBLE) return kOk;
+  const bool sums = op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN;
+  const bool real = dtype == DIST_F16 || dtype == DIST_BF16 || dtype == DIST_F32 || dtype == DIST_F64;
+  // Integers and order are exact whatever the numerics; an operator of the host, and weighted integers, which
+  // are added as floating point, are not.
+  const bool exact = dtype_is_integer(dtype) || op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
+  if (exact && op != DIST_REDUCE_USER && weights == nullptr) return kOk;
+  if (sums && real && collective != Collective::kScan) return kOk;
+  return fail(
+      DIST_UNIMPLEMENTED,
+      "numerics REPRODUCIBLE of %s %s %s: only SUM and MEAN of f16, bf16, f32, f64 can be; use ORDERED",
+      collective_name(collective), op_name(op), dtype_name(dtype));
+}
+
+// Every element of the host's operator lies whole in each of this member's tensors, and where they are cut.
+Status Call::check_elements_of(std::size_t t) const noexcept {
+  const std::size_t of_dtype = dtype_size((in != nullptr ? in[t] : out[t]).dtype);
+  if (element_bytes % of_dtype != 0) {
+    return invalid_argument("reduce_element_bytes is %zu, and tensor %zu is %s: it is a multiple of %zu",
+                            element_bytes, t, dtype_name((in != nullptr ? in[t] : out[t]).dtype), of_dtype);
+  }
+  const auto check_one = [&](const dist_tensor& tensor, const char* name) -> Status {
+    const std::size_t run =
+        of_dtype * contiguous_tail(tensor.shape, tensor.strides, tensor.ndim, cuts() ? axis_of(t) : 0);
+    if (run % element_bytes == 0) return kOk;
+    return invalid_argument(
+        "tensor %zu: reduce_element_bytes is %zu, but %s has runs of %zu bytes without a gap or a cut: each "
+        "holds whole elements",
+        t, element_bytes, name, run);
+  };
+  for (std::size_t j = 0; in != nullptr && j < lists(); ++j) DIST_TRY(check_one(in[j * n + t], "in"));
+  return out != nullptr ? check_one(out[t], "out") : kOk;
+}
+
+Status Call::check_options(int me, int size) noexcept {
+  if (numerics != DIST_NUMERICS_ORDERED && numerics != DIST_NUMERICS_REPRODUCIBLE) {
+    return invalid_argument("numerics is %d: use DIST_NUMERICS_ORDERED or REPRODUCIBLE", numerics);
+  }
+  if (contributions > DIST_MAX_CONTRIBUTIONS) {
+    return invalid_argument("contributions is %zu; a sum has at most %d", contributions,
+                            DIST_MAX_CONTRIBUTIONS);
+  }
+  if (!reduces() && contributions > 1) {
+    return invalid_argument("contributions is %zu, but %s does not reduce", contributions,
+                            collective_name(collective));
+  }
+  if (collective == Collective::kScan && contributions > 1) {
+    return invalid_argument("contributions is %zu; a scan takes one tensor from each replica", contributions);
+  }
+  if (collective == Collective::kScan && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
+    return invalid_argument("kind is %d: use DIST_SCAN_INCLUSIVE or EXCLUSIVE", kind);
+  }
+  if (weights != nullptr) {
+    if (op != DIST_REDUCE_MEAN) return invalid_argument("weights belong to MEAN, and op is %s", op_name(op));
+    for (std::size_t j = 0; j < lists(); ++j) {
+      if (!(weights[j] >= 0) || std::isinf(weights[j])) {
+        return invalid_argument("weights[%zu] is %g; a weight is 0 or more, and finite", j, weights[j]);
+      }
+    }
+  }
+  if (element_bytes != 0 && op != DIST_REDUCE_USER) {
+    return invalid_argument("reduce_element_bytes is %zu, but there is no operator of the host's: op is %s",
+                            element_bytes, op_name(op));
+  }
+  if (element_bytes > kMostElementBytes) {
+    return invalid_argument("reduce_element_bytes is %zu; an element has at most %zu", element_bytes,
+                            kMostElementBytes);
+  }
+  if (rooted() && (root < 0 || root >= size)) {
+    return invalid_argument("root is %d; a rank in this group is 0 to %d", root, size - 1);
+  }
+  if (collective == Collective::kPermute) {
+    for (const int32_t rank : {destination, source}) {
+      if (rank < -1 || rank >= size) {
+        return invalid_argument("%s is %d; a rank is 0 to %d, and -1 is nobody",
+                                rank == destination ? "destination" : "source", rank, size - 1);
+      }
+    }
+  }
+  if (n == 0) return kOk;
+  if (n > most_of<dist_tensor>() / lists()) {
+    return invalid_argument("n is %zu: so many tensors fit into no memory", n);
+  }
+  if (gives(me) && in == nullptr) {
+    return invalid_argument(collective == Collective::kBroadcast || collective == Collective::kScatter
+                                ? "in is NULL on the root, but n is %zu"
+                                : "in is NULL, but n is %zu",
+                            n);
+  }
+  if (gets(me) && out == nullptr) return invalid_argument("out is NULL, but n is %zu", n);
+  if (!gives(me)) in = nullptr;
+  if (!gets(me)) out = nullptr;
+  return kOk;
+}
+
+Status Call::check_input(std::size_t t, TensorSize* size) noexcept {
+  DIST_TRY(check_view(check_tensor, in[t], "in", n * lists(), t, size));
+  strided = strided || !size->contiguous;
+  for (std::size_t j = 1; j < lists(); ++j) {
+    const dist_tensor& more = in[j * n + t];
+    TensorSize more_size;
+    DIST_TRY(check_view(check_tensor, more, "in", n * lists(), j * n + t, &more_size));
+    strided = strided || !more_size.contiguous;
+    if (more.dtype != in[t].dtype || !same_shape(more, in[t])) {
+      return invalid_argument(
+          "in[%zu] and in[%zu] are contributions to one sum; their shapes and dtypes must be equal", t,
+          j * n + t);
+    }
+  }
+  return kOk;
+}
+
+Status Call::check_output(std::size_t t, bool given, TensorSize* size) noexcept {
+  DIST_TRY(check_view(dist::check_output, out[t], "out", n, t, size));
+  strided = strided || !size->contiguous;
+  if (!given) return kOk;
+  const dist_dtype wanted = out_dtype(in[t].dtype);
+  if (out[t].dtype == wanted) return kOk;
+  return invalid_argument("tensor %zu: out is %s; in is %s, so out must be %s", t, dtype_name(out[t].dtype),
+                          dtype_name(in[t].dtype), dtype_name(wanted));
+}
+
+// The shapes of one tensor, as far as they can be compared before the peers' are known.
+Status Call::check_shapes(std::size_t t, int size) const noexcept {
+  if (!joins() && !cuts()) {
+    if (in == nullptr || out == nullptr || same_shape(in[t], out[t])) return kOk;
+    return shapes_differ(in[t], out[t], t, "their shapes must be equal");
+  }
+  const dist_tensor& any = in != nullptr ? in[t] : out[t];
+  if (any.ndim == 0) {
+    return invalid_argument("tensor %zu is a scalar; %s needs a dimension to cut or join along", t,
+                            collective_name(collective));
+  }
+  const int32_t along = axis_of(t);
+  if (along < 0 || along >= any.ndim) {
+    return invalid_argument("axis is %d; tensor %zu has %d dimensions, so it is %d to %d", axis, t, any.ndim,
+                            -any.ndim, any.ndim - 1);
+  }
+  if (in != nullptr && out != nullptr) {
+    bool fit = in[t].ndim == out[t].ndim;
+    for (int32_t i = 0; fit && i < in[t].ndim; ++i) fit = i == along || in[t].shape[i] == out[t].shape[i];
+    if (!fit) return shapes_differ(in[t], out[t], t, "they may differ along the axis only");
+  }
+  if (collective != Collective::kAllToAll) return kOk;
+  const int64_t whole = in[t].shape[along];
+  if (splits == nullptr) {
+    if (whole % size == 0) return kOk;
+    return invalid_argument(
+        "tensor %zu: %lld along the axis is no multiple of %d replicas; give options->splits", t,
+        static_cast<long long>(whole), size);
+  }
+  int64_t left = whole;
+  for (int r = 0; r < size; ++r) {
+    if (splits[r] < 0 || splits[r] > left) left = -1;
+    if (left < 0) break;
+    left -= splits[r];
+  }
+  if (left == 0) return kOk;
+  return invalid_argument("tensor %zu: the %d splits must be 0 or more and add up to %lld", t, size,
+                          static_cast<long long>(whole));
+}
+
+// This member's inputs and output of one tensor: one and the same, or apart.
+Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept {
+  const bool whole = !joins() && !cuts() && collective != Collective::kPermute;
+  for (std::size_t j = 1; j < lists(); ++j) {
+    const dist_tensor& more = in[j * n + t];
+    if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(more, out[t])) continue;
+    if (more.data == out[t].data && same_view(more, in_size, out[t], out_size) &&
+        in_size.bytes == out_size.bytes) {
+      continue;
+    }
+    return invalid_argument("in[%zu] and out[%zu] overlap without being the same; give one buffer or two",
+                            j * n + t, t);
+  }
+  if (whole && in[t].data == out[t].data && in_size.bytes != 0) {
+    if (!same_view(in[t], in_size, out[t], out_size)) {
+      return invalid_argument(
+          "tensor %zu: in and out overlap, since they begin at one address but have other strides", t);
+    }
+    if (in_size.bytes == out_size.bytes) return kOk;
+    return invalid_argument(
+        "tensor %zu: in place needs one dtype, and %s becomes %s here; give another buffer for out", t,
+        dtype_name(in[t].dtype), dtype_name(out[t].dtype));
+  }
+  in_place = false;
+  if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(in[t], out[t])) return kOk;
+  // A part that lies at its own place in the whole is checked once all sizes are known.
+  const bool may_lie_inside = collective == Collective::kAllGather || collective == Collective::kGather ||
+                              collective == Collective::kScatter;
+  if (may_lie_inside && ((in_size.contiguous && out_size.contiguous) || steps_alike(in[t], out[t])))
+    return kOk;
+  return invalid_argument(
+      whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
+            : "tensor %zu: in and out overlap; give two buffers",
+      t);
+}
+
+Status Call::check(int me, int size, Statement& statement) noexcept {
+  DIST_TRY(check_options(me, size));
+  if (n == 0 && reduces() && op != DIST_REDUCE_USER) DIST_TRY(check_op(op, DIST_F32));
+  in_place = in != nullptr && out != nullptr;
+  std::size_t in_bytes = 0;
+  std::size_t out_bytes = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    TensorSize in_size;
+    TensorSize out_size;
+    if (in != nullptr) {
+      if (reduces()) DIST_TRY(check_op_of(t));
+      DIST_TRY(check_input(t, &in_size));
+    }
+    if (out != nullptr) DIST_TRY(check_output(t, in != nullptr, &out_size));
+    DIST_TRY(check_shapes(t, size));
+    if (element_bytes != 0) DIST_TRY(check_elements_of(t));
+    if (in != nullptr && out != nullptr) DIST_TRY(check_overlap(t, in_size, out_size));
+    in_bytes += in_size.bytes;
+    out_bytes += out_size.bytes;
+  }
+  bytes = in != nullptr ? in_bytes : out_bytes;
+  state(statement);
+  return kOk;
+}
+
+void Call::state(Statement& statement) const noexcept {
+  statement.collective = collective;
+  statement.op = op;
+  statement.root = root;
+  statement.kind = kind;
+  statement.numerics = numerics;
+  statement.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
+  statement.element_bytes = static_cast<int32_t>(element_bytes);
+  statement.tensors = static_cast<int64_t>(n);
+  uint64_t signature = mix(mix(statement.signature, salt), element_bytes);
+  int64_t elements = 0;
+  // Along the axis each member may have another size there.
+  const bool parts = joins() || cuts();
+  const bool reduce_scatter = collective == Collective::kReduceScatter;
+  // Whether a member may bring several contributions, and weights, all say.
+  statement.contributes = contributions != 0;
+  statement.weighted = weights != nullptr;
+  signature = mix(signature, (statement.contributes ? 1u : 0u) | (statement.weighted ? 2u : 0u));
+  for (std::size_t t = 0; t < n; ++t) {
+    // Members that give no input (broadcast, scatter) state their output: it is like what the root gives.
+    const dist_tensor& tensor = in != nullptr ? in[t] : out[t];
+    const int32_t free_axis = parts ? axis_of(t) : -1;
+    signature = mix(signature, static_cast<uint32_t>(free_axis));
+    signature =
+        mix(signature, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
+    for (int32_t i = 0; i < tensor.ndim; ++i) {
+      if (i != free_axis || reduce_scatter)
+        signature = mix(signature, static_cast<uint64_t>(tensor.shape[i]));
+    }
+    elements += static_cast<int64_t>(elements_of(tensor));
+  }
+  if (n > 0) {
+    const dist_tensor& first = in != nullptr ? in[0] : out[0];
+    statement.dtype = first.dtype;
+    if (parts) statement.axis = axis_of(0);
+    statement.ndim = first.ndim;
+    for (int32_t i = 0; i < first.ndim && i < Statement::kDims; ++i) statement.shape[i] = first.shape[i];
+  }
+  statement.elements = elements;
+  statement.signature = signature;
+}
+
+void Call::offer_in(Offer& offer) const noexcept {
+  offer.in = in;
+  offer.out = out;
+  offer.in_data = n == 0 || in == nullptr ? nullptr : static_cast<const std::byte*>(in[0].data);
+  offer.out_data = n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data);
+  offer.states = states;
+  offer.weights = weights;
+  offer.splits = splits;
+  offer.contributions = lists();
+  offer.destination = static_cast<int16_t>(destination);
+  offer.source = static_cast<int16_t>(source);
+  offer.strided = strided;
+}
+
+}  // namespace dist

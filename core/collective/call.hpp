@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call: what one member of a collective asks for, checked as far as one member can see.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+#include "core/comm/group.hpp"
+#include "core/comm/offer.hpp"
+#include "core/comm/statement.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// The host's own operator: acc[i] = op(acc[i], in[i]), for `count` elements of its own.
+using UserOp = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype, void* user_data);
+
+// Of the host's operator: what it works on while it folds.
+inline constexpr std::size_t kMostElementBytes = 4096;
+
+struct Call {
+  Collective collective = Collective::kNone;
+  dist_reduce_op op = 0;  // 0: bits are copied
+  int32_t root = -1;      // -1: the collective has none
+  int32_t kind = 0;       // scan: DIST_SCAN_...
+  int32_t numerics = DIST_NUMERICS_ORDERED;
+  int32_t axis = 0;  // < 0 counts from the end, of each tensor by itself: axis_of()
+  UserOp user_op = nullptr;
+  void* user_data = nullptr;
+  std::size_t element_bytes = 0;    // of the host's operator, which is never cut inside one; 0: the dtype's
+  const dist_tensor* in = nullptr;  // contributions * n
+  const dist_tensor* out = nullptr;
+  std::size_t n = 0;
+  std::size_t contributions = 0;        // as the caller said: 0 is one
+  const dist_tensor* states = nullptr;  // reduce_apply
+  const double* weights = nullptr;
+  const int64_t* splits = nullptr;
+  uint64_t salt = 0;  // what else must be equal on all members: the structure of a nest
+  int32_t destination = -1;
+  int32_t source = -1;
+
+  // What check() finds.
+  std::size_t bytes = 0;  // of the tensors that it states; where sized_alike(), equal on all members
+  bool strided = false;   // some tensor has gaps
+  bool in_place = false;  // every output is its input
+
+  // One contribution from every member, all of the same weight.
+  bool plain() const noexcept { return contributions == 0 && weights == nullptr; }
+  std::size_t lists() const noexcept { return contributions == 0 ? 1 : contributions; }
+  bool reduces() const noexcept {
+    return collective == Collective::kAllReduce || collective == Collective::kReduce ||
+           collective == Collective::kReduceScatter || collective == Collective::kScan ||
+           collective == Collective::kReduceApply;
+  }
+  bool rooted() const noexcept {
+    return collective == Collective::kBroadcast || collective == Collective::kScatter ||
+           collective == Collective::kReduce || collective == Collective::kGather;
+  }
+  // Who gives and who gets tensors.
+  bool gives(int rank) const noexcept {
+    return (collective != Collective::kBroadcast && collective != Collective::kScatter) || rank == root;
+  }
+  bool gets(int rank) const noexcept {
+    return (collective != Collective::kReduce && collective != Collective::kGather) || rank == root;
+  }
+  // Whether inputs or outputs are parts along the axis of what the other side has whole.
+  bool joins() const noexcept {
+    return collective == Collective::kAllGather || collective == Collective::kGather ||
+           collective == Collective::kAllToAll;
+  }
+  bool cuts() const noexcept {
+    return collective == Collective::kReduceScatter || collective == Collective::kScatter ||
+           collective == Collective::kAllToAll;
+  }
+  // The dimension of tensor t that parts are cut from or joined along, counted from the front.
+  int32_t axis_of(std::size_t t) const noexcept {
+    return axis < 0 ? axis + (in != nullptr ? in[t] : out[t]).ndim : axis;
+  }
+  // Whether members that bring no elements can still fail to fit together.
+  bool must_fit() const noexcept { return joins() || cuts() || collective == Collective::kPermute; }
+  // Whether all members know the size of the work before they meet.
+  bool sized_alike() const noexcept {
+    return !joins() && (!cuts() || collective == Collective::kReduceScatter);
+  }
+  dist_dtype out_dtype(dist_dtype in_dtype) const noexcept {
+    return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
+  }
+
+  // One dense tensor that is reduced for all: small, its bytes can travel with the line.
+  bool can_travel() const noexcept {
+    return collective == Collective::kAllReduce && n == 1 && plain() && !strided && op != DIST_REDUCE_USER &&
+           numerics == DIST_NUMERICS_ORDERED;
+  }
+
+  // Checks everything that this member, of rank `me` in a group of `size`, can see, and states it.
+  Status check(int me, int size, Statement& statement) noexcept;
+  void offer_in(Offer& offer) const noexcept;
+
+ private:
+  Status check_op_of(std::size_t t) const noexcept;
+  Status check_elements_of(std::size_t t) const noexcept;
+  Status check_options(int me, int size) noexcept;
+  Status check_input(std::size_t t, TensorSize* size) noexcept;
+  Status check_output(std::size_t t, bool given, TensorSize* size) noexcept;
+  Status check_shapes(std::size_t t, int size) const noexcept;
+  Status check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept;
+  void state(Statement& statement) const noexcept;
+};
+
+// "in" and "out" overlap between two members: the report on it.
+void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
+                    ErrorRecord* out_why) noexcept;
+
+// How many elements from the innermost dimension outwards, as far as dimension `from`, lie side by side.
+inline std::size_t contiguous_tail(const int64_t* shape, const int64_t* strides, int32_t ndim,
+                                   int32_t from) noexcept {
+  int64_t tail = 1;
+  for (int32_t i = ndim - 1; i >= from; --i) {
+    if (strides != nullptr && shape[i] != 1 && strides[i] != tail) break;
+    tail *= shape[i];
+  }
+  return static_cast<std::size_t>(tail);
+}
+
+inline bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) noexcept {
+  const auto x = reinterpret_cast<uintptr_t>(a);
+  const auto y = reinterpret_cast<uintptr_t>(b);
+  return x < y + b_bytes && y < x + a_bytes;
+}
+
+}  // namespace dist

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exchange does to elements that lie side by side: from left to right, into one.
+#include <algorithm>
+#include <cstring>
+
+#include "core/collective/exchange.hpp"
+#include "core/kernel/exact.hpp"
+#include "core/kernel/superaccumulator.hpp"
+#include "core/kernel/weighted.hpp"
+
+namespace dist {
+
+void Exchange::reduce(std::size_t t, std::size_t first, std::size_t count, std::byte* to,
+                      Scratch& scratch) const noexcept {
+  const std::size_t mark = scratch.mark();
+  auto** const src = scratch.take<const std::byte*>(sources_);
+  std::size_t num_src = 0;
+  const std::size_t from = first * dtype_size(dtype_of(t));
+  for (int p = 0; p < size_; ++p) {
+    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
+      src[num_src++] = static_cast<const std::byte*>(offers_[p]->in[j * call_.n + t].data) + from;
+    }
+  }
+  fold({dtype_of(t), src, num_src, collect_weights(scratch), &to, 1, count});
+  scratch.give_back(mark);
+}
+
+void Exchange::fold(const Fold& f) const noexcept {
+  if (call_.op == DIST_REDUCE_USER) return fold_by_user(f);
+  if (call_.numerics == DIST_NUMERICS_REPRODUCIBLE && dtype_is_floating(f.dtype) &&
+      (call_.op == DIST_REDUCE_SUM || call_.op == DIST_REDUCE_MEAN)) {
+    return fold_exactly(f);
+  }
+  if (f.weights != nullptr) {
+    return weighted_mean(f.dtype, {f.src, f.weights, f.dst, f.num_src, f.num_dst, f.count});
+  }
+  reduce_kernel(f.dtype, call_.op)(
+      {f.src, f.dst, f.num_src, f.num_dst, f.count, static_cast<double>(f.num_src), stream_});
+}
+
+// One weight for each source, in their order; NULL where nobody gives some.
+const double* Exchange::collect_weights(Scratch& scratch) const noexcept {
+  if (!weighted_) return nullptr;
+  auto* const weights = scratch.take<double>(sources_);
+  double* next = weights;
+  for (int p = 0; p < size_; ++p) {
+    for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
+      *next++ = offers_[p]->weights != nullptr ? offers_[p]->weights[j] : 1;
+    }
+  }
+  return weights;
+}
+
+void Exchange::fold_exactly(const Fold& f) const noexcept {
+  double divisor = call_.op == DIST_REDUCE_MEAN ? static_cast<double>(f.num_src) : 1;
+  if (f.weights != nullptr) {
+    // The weights are added exactly too: their sum must not depend on who brings which.
+    Superaccumulator sum;
+    std::for_each(f.weights, f.weights + f.num_src, [&](double weight) { sum.add(weight); });
+    divisor = sum.round(false);
+  }
+  exact_kernel(f.dtype)({f.src, f.dst, f.num_src, f.num_dst, f.count, f.weights, divisor, stream_});
+}
+
+// The host's operator works in place: on a copy, since a destination may be a source that is still to be
+// read.
+void Exchange::fold_by_user(const Fold& f) const noexcept {
+  alignas(64) std::byte acc[kMostElementBytes];
+  const std::size_t size = call_.element_bytes != 0 ? call_.element_bytes : dtype_size(f.dtype);
+  const std::size_t all = f.count * dtype_size(f.dtype) / size;
+  const std::size_t most = sizeof acc / size;
+  for (std::size_t at = 0; at < all; at += most) {
+    const std::size_t n = std::min(most, all - at);
+    std::memcpy(acc, f.src[0] + at * size, n * size);
+    for (std::size_t s = 1; s < f.num_src; ++s)
+      call_.user_op(acc, f.src[s] + at * size, n, f.dtype, call_.user_data);
+    for (std::size_t d = 0; d < f.num_dst; ++d) std::memcpy(f.dst[d] + at * size, acc, n * size);
+  }
+}
+
+}  // namespace dist

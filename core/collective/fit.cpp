@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exchange::refuses(): what shows only when all members' tensors are known.
+#include <cstdarg>
+#include <cstdio>
+#include <limits>
+
+#include "core/collective/exchange.hpp"
+
+namespace dist {
+namespace {
+
+// What a report has besides its message.
+struct Fields {
+  int rank;  // of the culprit; -1: nobody in particular
+  const char* expected;
+  const char* received;
+  const char* hint;
+};
+
+[[gnu::format(printf, 3, 4)]] bool refuse(ErrorRecord* why, const Fields& fields, const char* format,
+                                          ...) noexcept {
+  if (why == nullptr) return true;
+  why->code = DIST_INVALID_ARGUMENT;
+  why->replica = fields.rank;
+  copy_text(why->expected, fields.expected);
+  copy_text(why->received, fields.received);
+  copy_text(why->hint, fields.hint);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(why->message, sizeof why->message, format, arguments);
+  va_end(arguments);
+  return true;
+}
+
+// Sizes of empty tensors may be any: their sum stays at the largest.
+int64_t sum(int64_t a, int64_t b) noexcept {
+  return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
+}
+
+// A dense tensor's memory; empty for one with gaps, between whose elements others may lie.
+struct Extent {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+
+  explicit Extent(const dist_tensor& tensor, bool strided) noexcept {
+    if (strided && tensor.strides != nullptr) return;
+    data = tensor.data;
+    bytes = elements_of(tensor) * dtype_size(tensor.dtype);
+  }
+  bool operator==(const Extent& other) const noexcept { return data == other.data && bytes == other.bytes; }
+  bool meets(const Extent& other) const noexcept {
+    return bytes != 0 && other.bytes != 0 && overlap(data, bytes, other.data, other.bytes);
+  }
+};
+
+}  // namespace
+
+void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
+                    ErrorRecord* out_why) noexcept {
+  const char* const word = member_word(group.part_of());
+  refuse(out_why,
+         {rank, "memory of its own for every tensor", "buffers that overlap",
+          "give each of them its own buffers"},
+         "%ss %d and %d gave overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
+         group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t, word,
+         shares ? ", or all of them one and the same out" : "");
+}
+
+bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+  if (sources_ > DIST_MAX_CONTRIBUTIONS) {
+    char most[32];
+    char given[32];
+    std::snprintf(most, sizeof most, "at most %d contributions", DIST_MAX_CONTRIBUTIONS);
+    std::snprintf(given, sizeof given, "%zu contributions", sources_);
+    return refuse(out_why, {-1, most, given, "add some of them up before"},
+                  "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
+  }
+  if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
+  if ((call_.joins() || call_.cuts()) && sizes_differ(group, out_why)) return true;
+  // The long way only where there is something to say.
+  if (overlap_is_simple() && !overlaps_simply(member)) return false;
+  return overlaps(group, member, out_why);
+}
+
+bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+  const char* const word = member_word(group.part_of());
+  const auto fields = [](int r) {
+    return Fields{r, "a destination and a source that name each other", "one that the other does not name",
+                  "destination[p] is r exactly where source[r] is p"};
+  };
+  for (int r = 0; r < size_; ++r) {
+    const int to = offers_[r]->destination;
+    const int from = offers_[r]->source;
+    if (to >= 0 && offers_[to]->source != r) {
+      return refuse(out_why, fields(r), "%s %d gives its tensors to rank %d (%s %d), whose source is %d",
+                    word, group.replica(r), to, word, group.replica(to), offers_[to]->source);
+    }
+    if (from >= 0 && offers_[from]->destination != r) {
+      return refuse(out_why, fields(r),
+                    "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
+                    group.replica(r), from, word, group.replica(from), offers_[from]->destination);
+    }
+  }
+  return false;
+}
+
+// Whether the sizes along the axis add up, for every member that has the whole of a tensor.
+bool Exchange::sizes_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+  constexpr const char* kHint = "the parts' sizes along the axis add up to the whole's";
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const int32_t axis = call_.axis_of(t);
+    for (int r = 0; r < size_; ++r) {
+      int64_t whole = 0;
+      int64_t parts = 0;
+      if (call_.collective == Collective::kAllToAll) {
+        whole = offers_[r]->out[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts = sum(parts, split(p, r, t));
+      } else if (call_.joins()) {
+        if (!call_.gets(r) && call_.rooted()) continue;
+        whole = offers_[r]->out[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->in[t].shape[axis]);
+      } else {
+        if (!call_.gives(r)) continue;
+        whole = offers_[r]->in[t].shape[axis];
+        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->out[t].shape[axis]);
+      }
+      if (whole == parts) continue;
+      char wanted[64];
+      char given[64];
+      std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
+      std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
+      return refuse(out_why, {r, wanted, given, kHint},
+                    "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together",
+                    t, member_word(group.part_of()), group.replica(r), static_cast<long long>(whole),
+                    static_cast<long long>(parts));
+    }
+  }
+  return false;
+}
+
+// Whether a member's own part lies inside the whole, but not where it belongs.
+bool Exchange::misplaced(int member, std::size_t t) const noexcept {
+  const dist_tensor& in = offers_[member]->in[t];
+  const dist_tensor& out = offers_[member]->out[t];
+  if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
+  const int32_t axis = call_.axis_of(t);
+  int64_t at = dtype_size(in.dtype);
+  for (int32_t i = axis + 1; i < in.ndim; ++i) at *= in.shape[i];
+  // Of a whole that is cut along an inner dimension a dense part is no part, unless it is all of it.
+  for (int32_t i = 0; i < axis; ++i) {
+    if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
+  }
+  int64_t before = 0;
+  for (int p = 0; p < member; ++p)
+    before += (call_.joins() ? offers_[p]->in[t] : offers_[p]->out[t]).shape[axis];
+  const auto* whole = static_cast<const std::byte*>(call_.joins() ? out.data : in.data);
+  return whole + before * at != (call_.joins() ? in.data : out.data);
+}
+
+// One dense tensor a member, of one size on all: what peers' lines hold is all that is needed.
+bool Exchange::overlap_is_simple() const noexcept {
+  return call_.n == 1 && call_.plain() && !strided_ && !call_.cuts() && !call_.joins() &&
+         call_.collective != Collective::kScan && call_.collective != Collective::kPermute;
+}
+
+// overlaps(), for such calls.
+bool Exchange::overlaps_simply(int member) const noexcept {
+  const std::byte* const ours = offers_[member]->out_data;
+  if (ours == nullptr) return false;
+  const std::size_t elements = task_elements(0);
+  const std::size_t in_bytes = elements * element_bytes(0);
+  const std::size_t out_bytes = elements * dtype_size(call_.out_dtype(dtype_of(0)));
+  bool one_for_all = size_ > 1;
+  for (int p = 0; p < size_; ++p) one_for_all = one_for_all && offers_[p]->out_data == ours;
+  for (int p = 0; p < size_; ++p) {
+    if (p == member) continue;
+    const Offer& peer = *offers_[p];
+    if (peer.out_data != nullptr && !one_for_all && overlap(peer.out_data, out_bytes, ours, out_bytes)) {
+      return true;
+    }
+    const bool in_place = peer.in_data == ours && in_bytes == out_bytes;
+    if (peer.in_data != nullptr && !in_place && overlap(peer.in_data, in_bytes, ours, out_bytes)) return true;
+  }
+  return false;
+}
+
+// Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.
+bool Exchange::overlaps(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+  const Offer& own = *offers_[member];
+  if (own.out == nullptr) return false;
+  const bool shares = call_.collective != Collective::kScan &&
+                      call_.collective != Collective::kReduceScatter &&
+                      call_.collective != Collective::kScatter && call_.collective != Collective::kAllToAll &&
+                      call_.collective != Collective::kPermute;
+  const bool whole = !call_.cuts() && !call_.joins() && call_.collective != Collective::kPermute;
+  for (std::size_t t = 0; t < call_.n; ++t) {
+    const Extent ours(own.out[t], strided_);
+    bool one_for_all = shares && size_ > 1;
+    for (int p = 0; p < size_ && one_for_all; ++p) {
+      one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
+    }
+    if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t)) {
+      return refuse(out_why,
+                    {member, "the part in its own place in the whole, or apart from it",
+                     "in and out that overlap", "give two buffers, or the part its own place in the whole"},
+                    "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
+                    member_word(group.part_of()), group.replica(member));
+    }
+    for (int p = 0; p < size_; ++p) {
+      if (p == member) continue;
+      const Offer& peer = *offers_[p];
+      bool trips = false;
+      if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));
+      for (std::size_t j = 0; peer.in != nullptr && j < peer.contributions && !trips; ++j) {
+        const Extent theirs(peer.in[j * call_.n + t], strided_);
+        // Where an input and an output have one address all is well: who writes an element has read it
+        // before. So is a part in its own place in the one output of all.
+        const bool in_place = whole ? call_.collective != Collective::kScan && theirs == ours
+                                    : one_for_all && call_.joins() && !misplaced(p, t);
+        trips = theirs.meets(ours) && !in_place;
+      }
+      if (!trips) continue;
+      overlap_report(group, member, p, t, shares, out_why);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace dist

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collective/reduce_apply.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/collective/exchange.hpp"
+#include "core/collective/share.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "core/kernel/sgd.hpp"
+
+namespace dist {
+namespace {
+
+// What a thread works on at a time: gradient, parameter and state of a piece stay in the nearest cache.
+constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
+// The squares of a cell are added by one thread; cells' sums by everyone, in their order.
+constexpr std::size_t kCellBytes = std::size_t{64} << 10;
+// The host's operator, whose elements may be large, has no weights and makes nothing wider.
+static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void*) * DIST_MAX_CONTRIBUTIONS);
+static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
+constexpr int kMaxStates = 16;
+
+// What rank 0 lends to all for a meeting.
+struct Shared {
+  const Update& update;
+  double* sums;  // of squares, cell by cell; NULL: no clip
+};
+
+// One member's part in a meeting: the list of parameters as a space of units, and what is done to a piece of
+// it.
+class Pass {
+ public:
+  // `update`: rank 0's, whose function is called with its user data.
+  Pass(const Caller& caller, const Call& call, const Update& update, const Exchange& exchange,
+       const Offer* const* offers) noexcept
+      : caller_(caller), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
+
+  std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.unit_bytes()); }
+  static std::size_t cells_of(std::size_t units, std::size_t unit_bytes) noexcept {
+    const std::size_t cell = kCellBytes / unit_bytes;
+    return (units + cell - 1) / cell;
+  }
+
+  // Calls piece(t, first, count) for the pieces of some cells.
+  template <class Piece>
+  void for_cells(Range cells, std::size_t piece_bytes, Piece&& piece) const noexcept {
+    const std::size_t unit = exchange_.unit_bytes();
+    const std::size_t cell = kCellBytes / unit;
+    for_pieces(
+        call_.n, {cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, piece_bytes / unit,
+        [&](std::size_t t) { return elements_of(call_.in[t]); },
+        [&](std::size_t t) { return dtype_size(call_.in[t].dtype); },
+        [&](std::size_t t, std::size_t first, std::size_t count) {
+          piece(t, first, count);
+          return true;
+        },
+        unit);
+  }
+
+  // Reduces and updates.
+  void step(Range cells) const noexcept {
+    Scratch scratch;
+    const std::size_t most = std::min(kPieceBytes, scratch.left() - exchange_.fold_bytes());
+    auto* const gradient = scratch.take<std::byte>(most);
+    for_cells(cells, most / widening(), [&](std::size_t t, std::size_t first, std::size_t count) {
+      exchange_.reduce(t, first, count, gradient, scratch);
+      apply(t, first, count, gradient, 1);
+    });
+  }
+
+  // Reduces into rank 0's gradients; the squares of each cell go to `sums`.
+  void reduce(Range cells, double* sums) const noexcept {
+    Scratch scratch;
+    for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
+      double sum = 0;
+      for_cells({cell, cell + 1}, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
+        std::byte* to = gradient_of_first(t, first);
+        exchange_.reduce(t, first, count, to, scratch);
+        sum += sum_of_squares(call_.out[t].dtype, to, count);
+      });
+      sums[cell] = sum;
+    }
+  }
+
+  // Updates with what reduce() left.
+  void update(Range cells, double scale) const noexcept {
+    for_cells(cells, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
+      apply(t, first, count, gradient_of_first(t, first), scale);
+    });
+  }
+
+ private:
+  // How much larger gradients are than what they are reduced from: MEAN of i8 gives f32.
+  std::size_t widening() const noexcept {
+    std::size_t most = 1;
+    for (std::size_t t = 0; t < call_.n; ++t) {
+      most = std::max(most, dtype_size(call_.out[t].dtype) / dtype_size(call_.in[t].dtype));
+    }
+    return most;
+  }
+
+  std::byte* gradient_of_first(std::size_t t, std::size_t first) const noexcept {
+    const dist_tensor& tensor = offers_[0]->in[t];
+    return static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
+  }
+
+  // A tensor's copies on all members, from element `first` on: rank 0's, and those that are not the same.
+  struct Copies {
+    std::size_t count = 0;
+    std::byte* at[DIST_MAX_REPLICAS];
+    void add(const dist_tensor& tensor, std::size_t first) noexcept {
+      auto* const data = static_cast<std::byte*>(tensor.data) + first * dtype_size(tensor.dtype);
+      if (count == 0 || data != at[0]) at[count++] = data;
+    }
+  };
+  Copies parameters(std::size_t t, std::size_t first) const noexcept {
+    Copies copies;
+    for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
+    return copies;
+  }
+  // Of no state: none.
+  Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
+    Copies copies;
+    for (int p = 0; s < update_.num_states && p < caller_.group.size(); ++p)
+      copies.add(offers_[p]->states[s * call_.n + t], first);
+    return copies;
+  }
+
+  // Apart, so that its lists of copies are not on the stack beside what a reduction has there.
+  [[gnu::noinline]] void apply(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
+                               double scale) const noexcept {
+    if (update_.kind == DIST_APPLY_SGD) {
+      apply_sgd(t, first, count, gradient, scale);
+    } else {
+      apply_callback(t, first, count, gradient, scale);
+    }
+  }
+
+  void apply_sgd(std::size_t t, std::size_t first, std::size_t count, const std::byte* gradient,
+                 double scale) const noexcept {
+    const bool momentum = update_.num_states != 0;
+    const Copies parameter = parameters(t, first);
+    const Copies velocity = states(0, t, first);
+    const SgdArguments args{gradient,
+                            parameter.at,
+                            momentum ? velocity.at : nullptr,
+                            parameter.count,
+                            count,
+                            scale,
+                            update_.learning_rate,
+                            update_.momentum,
+                            stream_};
+    // Parameters may be shared where velocities are not.
+    if (!momentum || velocity.count == parameter.count) return sgd(call_.out[t].dtype, args);
+    SgdArguments first_only = args;
+    first_only.copies = 1;
+    sgd(call_.out[t].dtype, first_only);
+    const std::size_t bytes = count * dtype_size(call_.out[t].dtype);
+    copy_to_others(parameter, bytes);
+    copy_to_others(velocity, bytes);
+  }
+
+  // Rank 0's copy is changed, and the others' become like it.
+  void apply_callback(std::size_t t, std::size_t first, std::size_t count, std::byte* gradient,
+                      double scale) const noexcept {
+    const dist_dtype dtype = call_.out[t].dtype;
+    const std::size_t bytes = count * dtype_size(dtype);
+    if (scale != 1) scale_elements(dtype, gradient, count, scale);
+    const auto of_first = [&](const dist_tensor& tensor) {
+      return static_cast<std::byte*>(tensor.data) + first * dtype_size(dtype);
+    };
+    void* states_of_first[kMaxStates];
+    for (std::size_t s = 0; s < update_.num_states; ++s) {
+      states_of_first[s] = of_first(offers_[0]->states[s * call_.n + t]);
+    }
+    const dist_block block{t,
+                           static_cast<int64_t>(first),
+                           static_cast<int64_t>(count),
+                           dtype,
+                           static_cast<int32_t>(update_.num_states),
+                           gradient,
+                           of_first(offers_[0]->out[t]),
+                           states_of_first};
+    update_.function(&block, update_.user_data);
+    copy_to_others(parameters(t, first), bytes);
+    for (std::size_t s = 0; s < update_.num_states; ++s) copy_to_others(states(s, t, first), bytes);
+  }
+
+  static void copy_to_others(const Copies& copies, std::size_t bytes) noexcept {
+    for (std::size_t c = 1; c < copies.count; ++c) std::memcpy(copies.at[c], copies.at[0], bytes);
+  }
+
+  const Caller& caller_;
+  const Call& call_;
+  const Update& update_;
+  const Exchange& exchange_;
+  const Offer* const* offers_;
+  // The other members' copies are only written: where they are much larger than the caches, past these.
+  const bool stream_ = exchange_.bytes() >
+                       Exchange::stream_bytes(static_cast<std::size_t>(caller_.group.size()),
+                                              caller_.cache_bytes);
+};
+
+Status check(const Call& call, const Update& update) noexcept {
+  if (call.strided) return invalid_argument("dist_reduce_apply(): tensors must be row-major without gaps");
+  if (!(update.clip_norm >= 0) || std::isinf(update.clip_norm)) {
+    return invalid_argument("dist_reduce_apply(): clip_norm is %g; it is 0 (no clip), or positive",
+                            update.clip_norm);
+  }
+  if (update.num_states > kMaxStates) {
+    return invalid_argument("dist_reduce_apply(): num_states is %zu; there can be %d", update.num_states,
+                            kMaxStates);
+  }
+  if (update.num_states != 0 && call.n != 0 && call.states == nullptr) {
+    return invalid_argument("dist_reduce_apply(): states is NULL, but num_states is %zu", update.num_states);
+  }
+  for (std::size_t i = 0; i < update.num_states * call.n; ++i) {
+    const dist_tensor& state = call.states[i];
+    const dist_tensor& parameter = call.out[i % call.n];
+    TensorSize size;
+    DIST_TRY(check_output(state, "a state", &size));
+    if (state.dtype == parameter.dtype && same_shape(state, parameter) && size.contiguous) continue;
+    return invalid_argument("dist_reduce_apply(): states[%zu] must be like parameter %zu, row-major", i,
+                            i % call.n);
+  }
+  for (std::size_t t = 0; t < call.n; ++t) {
+    const dist_dtype dtype = call.out[t].dtype;
+    const bool wide = dtype == DIST_F32 || dtype == DIST_F64;
+    if (call.in[t].data == call.out[t].data && elements_of(call.in[t]) != 0) {
+      return invalid_argument("dist_reduce_apply(): gradient and parameter %zu are one buffer; give two", t);
+    }
+    if (wide || (update.kind == DIST_APPLY_CALLBACK && update.clip_norm == 0)) continue;
+    return fail(DIST_UNIMPLEMENTED, "dist_reduce_apply(): parameter %zu is %s; %s f32 and f64 only", t,
+                dtype_name(dtype), update.kind == DIST_APPLY_SGD ? "SGD is for" : "a clip is for");
+  }
+  if (update.clip_norm > 0) {
+    for (std::size_t t = 0; t < call.n; ++t) {
+      if (call.in[t].dtype == call.out[t].dtype) continue;
+      return fail(DIST_UNIMPLEMENTED, "dist_reduce_apply(): a clip needs gradients of the parameters' type");
+    }
+  }
+  if (update.kind == DIST_APPLY_CALLBACK) {
+    return update.function != nullptr
+               ? kOk
+               : invalid_argument("dist_reduce_apply(): kind is CALLBACK, but fn is NULL");
+  }
+  if (update.kind != DIST_APPLY_SGD) {
+    return invalid_argument("dist_reduce_apply(): kind is %d; use DIST_APPLY_SGD or CALLBACK", update.kind);
+  }
+  if (!std::isfinite(update.learning_rate) || !std::isfinite(update.momentum)) {
+    return invalid_argument("dist_reduce_apply(): learning_rate %g and momentum %g must be finite",
+                            update.learning_rate, update.momentum);
+  }
+  const std::size_t wanted = update.momentum != 0 ? 1 : 0;
+  if (update.num_states == wanted) return kOk;
+  return invalid_argument("dist_reduce_apply(): SGD with momentum %g has %zu states, and num_states is %zu",
+                          update.momentum, wanted, update.num_states);
+}
+
+uint64_t sign(uint64_t signature, const Update& update) noexcept {
+  signature = mix(signature, static_cast<uint64_t>(update.kind) << 32 | update.num_states);
+  for (const double value : {update.learning_rate, update.momentum, update.clip_norm}) {
+    signature = mix(signature, std::bit_cast<uint64_t>(value));
+  }
+  return signature;
+}
+
+// The members' tensors do not fit together. Apart, since a report takes room.
+[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
+                                           const Exchange& exchange) noexcept {
+  Group& group = caller.group;
+  ErrorRecord why;
+  exchange.refuses(group, caller.me, &why);
+  return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+}
+
+// One meeting: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
+// of cells. `sums`: this member's; work gets rank 0's.
+template <class Work>
+Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
+                       Work&& work) noexcept {
+  Group& group = caller.group;
+  DIST_TRY(group.open());
+  Statement& statement = group.draft(caller.me);
+  DIST_TRY(call.check(caller.me, group.size(), statement));
+  DIST_TRY(check(call, update));
+  statement.kind = phase;
+  statement.function = reinterpret_cast<const void*>(update.function);
+  statement.signature = sign(statement.signature, update);
+  seal(statement, caller.tag);
+  record_arrival(caller, statement, call.bytes);
+  Line& line = group.outgoing(caller.me);
+  call.offer_in(line.offer);
+  const Shared own{update, sums};
+  line.extra = &own;
+  group.arm_tickets(caller.me);
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
+  if (caller.recorder != nullptr) caller.recorder->arrived();
+  if (group.enter(caller.me)) {
+    const Offer* offers[DIST_MAX_REPLICAS];
+    for (int p = 0; p < group.size(); ++p) offers[p] = &group.line(caller.me, p).offer;
+    const Exchange exchange(call, group.size(), offers, caller.cache_bytes);
+    if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
+    const FpEnvironment environment;
+    const auto& shared = *static_cast<const Shared*>(group.line(caller.me, 0).extra);
+    const Pass pass(caller, call, shared.update, exchange, offers);
+    share_blocks(caller, pass.cells(), 1, work(pass, shared.sums));
+  }
+  return group.finish(caller.me);
+}
+
+template <class Work>
+Status meet(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
+            Work&& work) noexcept {
+  return recorded(caller, Collective::kReduceApply, [&] {
+    return meet_unrecorded(caller, call, update, phase, sums, std::forward<Work>(work));
+  });
+}
+
+// Before the sizes of the tensors are looked at.
+Status check_first(const Caller& caller, Call& call, const Update& update) noexcept {
+  Statement scratch;
+  DIST_TRY(call.check(caller.me, caller.group.size(), scratch));
+  return check(call, update);
+}
+
+}  // namespace
+
+Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Update& update,
+                    double* out_norm) noexcept {
+  if (update.clip_norm == 0) {
+    return meet(caller, call, update, 0, nullptr,
+                [](const Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
+  }
+  if (const Status first = check_first(caller, call, update); !first.ok()) {
+    return recorded(caller, Collective::kReduceApply, [&] { return first; });
+  }
+  // Sums of squares, cell by cell, in rank 0's memory.
+  const std::size_t unit = unit_bytes_for(call.element_bytes);
+  std::size_t units = 0;
+  for (std::size_t t = 0; t < call.n; ++t) {
+    units += units_of(elements_of(call.in[t]) * dtype_size(call.in[t].dtype), unit);
+  }
+  const std::size_t bytes = std::max<std::size_t>(1, Pass::cells_of(units, unit)) * sizeof(double);
+  auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
+  if (sums == nullptr) return out_of_memory();
+  Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* all) {
+    return [&pass, all](Range cells) { pass.reduce(cells, all); };
+  });
+  double norm = 0;
+  if (status.ok()) {
+    // Every member adds the cells up, in their order.
+    status = meet(caller, call, update, 2, sums, [&](const Pass& pass, const double* all) {
+      double sum = 0;
+      for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];
+      norm = std::sqrt(sum);
+      const double scale = norm > update.clip_norm ? update.clip_norm / norm : 1;
+      return [&pass, scale](Range cells) { pass.update(cells, scale); };
+    });
+  }
+  memory.free(sums, bytes, alignof(double));
+  if (status.ok() && out_norm != nullptr) *out_norm = norm;
+  return status;
+}
+
+}  // namespace dist

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include "core/collective/tiles-inl.hpp"
+#include "core/collective/tiles.hpp"
+
+namespace dist {
+namespace {
+
+// What a member has of the whole: a box of elements, or nothing.
+struct Box {
+  Box(const Partition& partition, int32_t device) noexcept {
+    // Checked before, so that only a device that there is not could fail.
+    (void)partition.shard(device, {nullptr, begin, size, &elements});
+  }
+  int64_t begin[DIST_MAX_NDIM] = {};
+  int64_t size[DIST_MAX_NDIM] = {};
+  int64_t elements = 0;
+};
+
+// What two boxes have in common; 0 elements: nothing.
+int64_t meet(const Box& a, const Box& b, std::size_t ndim, int64_t* begin, int64_t* size) noexcept {
+  if (a.elements == 0 || b.elements == 0) return 0;
+  int64_t elements = 1;
+  for (std::size_t i = 0; i < ndim; ++i) {
+    begin[i] = std::max(a.begin[i], b.begin[i]);
+    size[i] = std::max<int64_t>(0, std::min(a.begin[i] + a.size[i], b.begin[i] + b.size[i]) - begin[i]);
+    elements *= size[i];
+  }
+  return elements;
+}
+
+// Whether a member takes from `from`'s shards of rank `p`: what all have it takes from itself.
+bool takes_from(const Partition& from, int me, int p) noexcept {
+  return from.kind != DIST_PARTITION_REPLICATE || p == me;
+}
+
+View part_of(const dist_tensor& tensor, const Box& box, const int64_t* begin, const int64_t* size) noexcept {
+  int64_t made[DIST_MAX_NDIM];
+  const int64_t* const strides = strides_of(tensor, made);
+  View view;
+  int64_t first = 0;
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    view.shape[i] = size[i];
+    view.strides[i] = strides[i];
+    first += (begin[i] - box.begin[i]) * strides[i];
+  }
+  view.data = static_cast<std::byte*>(tensor.data) + first * static_cast<int64_t>(dtype_size(tensor.dtype));
+  return view;
+}
+
+// Copies what the member needs out of each peer's shard.
+void collect(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* const* in,
+             const dist_tensor& out) noexcept {
+  const std::size_t ndim = to.shape.size();
+  const Box wanted(to, caller.me);
+  for (int p = 0; p < caller.group.size(); ++p) {
+    if (!takes_from(from, caller.me, p)) continue;
+    const Box there(from, p);
+    int64_t begin[DIST_MAX_NDIM];
+    int64_t size[DIST_MAX_NDIM];
+    if (meet(wanted, there, ndim, begin, size) == 0) continue;
+    const View source = part_of(*in[p], there, begin, size);
+    const View target = part_of(out, wanted, begin, size);
+    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !caller.group.poisoned(); })) return;
+  }
+}
+
+// A member's tensor is what its partition says; NULL only where that is nothing.
+Status check_shard(const Partition& partition, int me, const dist_tensor* tensor, const char* what,
+                   Status (*check)(const dist_tensor&, const char*, TensorSize*)) noexcept {
+  const Box box(partition, me);
+  if (tensor == nullptr) {
+    if (box.elements == 0) return kOk;
+    return invalid_argument("%s is NULL, but this member has %lld elements of the tensor", what,
+                            static_cast<long long>(box.elements));
+  }
+  TensorSize size;
+  DIST_TRY(check(*tensor, what, &size));
+  const bool nothing = box.elements == 0 && size.elements == 0;
+  const bool alike = tensor->ndim == static_cast<int32_t>(partition.shape.size()) &&
+                     (nothing || std::equal(box.size, box.size + tensor->ndim, tensor->shape));
+  if (alike) return kOk;
+  char is[160];
+  char wanted[160];
+  describe(*tensor, is, sizeof is);
+  describe({nullptr, tensor->dtype, static_cast<int32_t>(partition.shape.size()), box.size, nullptr}, wanted,
+           sizeof wanted);
+  return invalid_argument("%s is %s; what this member has by the partition is %s", what, is, wanted);
+}
+
+uint64_t mix_partition(uint64_t signature, const Partition& partition) noexcept {
+  signature = mix(signature, static_cast<uint64_t>(partition.kind));
+  signature = mix(signature, static_cast<uint64_t>(partition.logical_device));
+  for (const int64_t size : partition.shape) signature = mix(signature, static_cast<uint64_t>(size));
+  if (partition.kind != DIST_PARTITION_SPLIT) return signature;
+  for (const int64_t parts : partition.dimensions) signature = mix(signature, static_cast<uint64_t>(parts));
+  return signature;
+}
+
+// The dtype of a member that has nothing at all is not known: its peers' lines need not agree with it, so it
+// is looked at when all have come. -1: not known.
+int dtype_of(const Brought& brought, int rank) noexcept {
+  const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
+  return shard == nullptr ? -1 : shard->dtype;
+}
+
+bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) noexcept {
+  int one = -1;
+  bool alike = true;
+  for (int p = 0; p < group.size(); ++p) {
+    const int dtype = dtype_of(brought, p);
+    if (one < 0) one = dtype;
+    alike = alike && (dtype < 0 || dtype == one);
+    const dist_tensor* const out = brought.out[p];
+    if (out == nullptr || out->dtype == dtype) continue;
+    why->replica = p;
+    copy_text(why->expected, dtype_name(dtype));
+    copy_text(why->received, dtype_name(out->dtype));
+    std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", MemberName(group, p).text,
+                  why->received, why->expected);
+    return false;
+  }
+  if (alike) return true;
+  const Dissent dissent = dissent_of(
+      group.size(), [&](int p) { return dtype_of(brought, p) >= 0; },
+      [&](int a, int b) { return dtype_of(brought, a) == dtype_of(brought, b); });
+  why->replica = dissent.received;
+  copy_text(why->expected, dtype_name(dtype_of(brought, dissent.expected)));
+  copy_text(why->received, dtype_name(dtype_of(brought, dissent.received)));
+  std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, that of %s %s",
+                MemberName(group, dissent.received).text, why->received,
+                MemberName(group, dissent.expected).text, why->expected);
+  return false;
+}
+
+bool check_members(const Caller& caller, const Brought& brought, const dist_tensor* out,
+                   ErrorRecord* why) noexcept {
+  if (same_dtypes(caller.group, brought, why))
+    return out == nullptr || lies_apart(caller, *out, brought, why);
+  copy_text(why->hint, "all shards of a tensor are of one dtype");
+  return false;
+}
+
+Status check_and_meet(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+                      const dist_tensor* out) noexcept {
+  DIST_TRY(check_reshard(from, to));
+  if (from.num_logical_devices != caller.group.size()) {
+    return invalid_argument("the partitions are for %d logical devices; %d members meet",
+                            from.num_logical_devices, caller.group.size());
+  }
+  DIST_TRY(check_shard(from, caller.me, in, "in", check_tensor));
+  DIST_TRY(check_shard(to, caller.me, out, "out", check_output));
+  const std::size_t bytes = out == nullptr ? 0 : elements_of(*out) * dtype_size(out->dtype);
+  return meet_on_tiles(
+      caller, {in, out, bytes},
+      [&](Statement& statement) {
+        statement.collective = Collective::kReshard;
+        state_shape(from.shape, statement);
+        statement.signature = mix_partition(mix_partition(2, from), to);
+      },
+      [&](const Brought& brought, ErrorRecord* why) {
+        if (!check_members(caller, brought, out, why)) return false;
+        if (bytes != 0) collect(caller, from, to, brought.in, *out);
+        return true;
+      });
+}
+
+}  // namespace
+
+Status check_reshard(const Partition& from, const Partition& to) noexcept {
+  DIST_TRY(from.check());
+  DIST_TRY(to.check());
+  if (from.num_logical_devices != to.num_logical_devices ||
+      !std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end())) {
+    return invalid_argument(
+        "from and to are partitions of different shapes, or over different numbers of devices");
+  }
+  if (std::find(from.shape.begin(), from.shape.end(), kUnknownSize) == from.shape.end()) return kOk;
+  return invalid_argument("the tensor's shape must be known to be divided anew");
+}
+
+int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept {
+  const Box wanted(to, device);
+  int64_t begin[DIST_MAX_NDIM];
+  int64_t size[DIST_MAX_NDIM];
+  return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
+}
+
+Status reshard(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+               const dist_tensor* out) noexcept {
+  return recorded(caller, Collective::kReshard, [&] { return check_and_meet(caller, from, to, in, out); });
+}
+
+}  // namespace dist

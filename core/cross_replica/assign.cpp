@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_replica/assign.hpp"
+
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "core/cross_replica/copies.hpp"
+#include "core/cross_replica/fold.hpp"
+#include "core/kernel/divide.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "core/kernel/reduce.hpp"
+#include "core/value/slices.hpp"
+
+namespace dist {
+namespace {
+
+// Whether any element of `tensor` lies in [begin, begin + bytes).
+bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) noexcept {
+  auto low = reinterpret_cast<intptr_t>(tensor.data);
+  const auto size = static_cast<int64_t>(dtype_size(tensor.dtype));
+  auto high = low + size;
+  int64_t dense = size;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    if (tensor.shape[i] == 0) return false;
+    const int64_t reach =
+        (tensor.shape[i] - 1) * (tensor.strides != nullptr ? tensor.strides[i] * size : dense);
+    dense *= tensor.shape[i];
+    (reach < 0 ? low : high) += static_cast<intptr_t>(reach);
+  }
+  const auto other = reinterpret_cast<intptr_t>(begin);
+  return low < other + static_cast<intptr_t>(bytes) && other < high;
+}
+
+// What replica r gives of a value: its view.
+Status view_of(const CrossReplica& context, const Variable& variable, Value& value, int32_t r,
+               dist_tensor* out) {
+  if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.num_replicas) {
+    return invalid_argument("value is %s of %zu components for %d replicas: it was made for another strategy",
+                            Value::kind_name(value.kind()), value.items().size(), context.num_replicas);
+  }
+  const Value& own = value.distributed() ? *value.items()[static_cast<std::size_t>(r)] : value;
+  if (!own.has_tensor()) {
+    return invalid_argument(
+        "value: %s cannot be assigned to variable \"%s\"; give a tensor, or one for each replica",
+        Value::kind_name(own.kind()), variable.name());
+  }
+  if (own.variable() != nullptr) DIST_TRY(check_owner(context, *own.variable()));
+  *out = own.variable() != nullptr ? own.variable()->component(r) : own.tensor();
+  return kOk;
+}
+
+// As view_of(), moved to `kept` where writing to the variable's copies would change it half-way.
+Status source_of(const CrossReplica& context, const Variable& variable, Value& value, int32_t r,
+                 ValueRef* kept, dist_tensor* out) {
+  DIST_TRY(view_of(context, variable, value, r, out));
+  for (int32_t copy = 0; copy < variable.num_copies(); ++copy) {
+    const void* const data = variable.component(copy).data;
+    const bool itself = copy == r && out->data == data && out->strides == nullptr;
+    if (itself || !touches(*out, data, variable.bytes())) continue;
+    DIST_TRY(Value::copy_tensor(*context.memory, *out, kept));
+    *out = (*kept)->tensor();
+    break;
+  }
+  return kOk;
+}
+
+// To every copy, components each to their own.
+Status assign_copies(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
+  const auto n = static_cast<std::size_t>(variable.num_copies());
+  std::pmr::vector<ValueRef> kept(n, context.memory);
+  std::pmr::vector<dist_tensor> sources(n, context.memory);
+  for (std::size_t r = 0; r < n; ++r) {
+    DIST_TRY(source_of(context, variable, value, static_cast<int32_t>(r), &kept[r], &sources[r]));
+    DIST_TRY(variable.check_assign(how, sources[r], "value"));
+  }
+  return for_each_copy(context, variable,
+                       [&](int32_t r) { variable.assign(how, r, sources[static_cast<std::size_t>(r)]); });
+}
+
+Status no_aggregation(const Variable& variable) noexcept {
+  return invalid_argument(
+      "variable \"%s\" is synchronized on reading with aggregation NONE: nothing says how its copies and "
+      "one value belong together; use an aggregation, or the copies (dist_local_results(), dist_update())",
+      variable.name());
+}
+
+// A value of a sum: its parts, one a copy. The value may lie in one of the copies.
+Status assign_parts(const CrossReplica& context, Variable& variable, const dist_tensor& value) {
+  DIST_TRY(variable.check_assign(DIST_ASSIGN, value, "value"));
+  DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype()));
+  ValueRef whole;
+  DIST_TRY(Value::copy_tensor(*context.memory, value, &whole));
+  variable.assign(DIST_ASSIGN, 0, whole->tensor());
+  share_sum(variable);
+  return kOk;
+}
+
+Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
+  if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
+  if (value.kind() == DIST_VALUE_PER_REPLICA) {
+    return invalid_argument(
+        "variable \"%s\" is synchronized on reading: from outside it takes one value, not %s; "
+        "dist_update() writes to each copy",
+        variable.name(), Value::kind_name(value.kind()));
+  }
+  if (variable.aggregation() != DIST_AGGREGATION_SUM) return assign_copies(context, variable, how, value);
+  if (how != DIST_ASSIGN) {
+    return invalid_argument(
+        "variable \"%s\" is the sum of its copies: from outside it can be assigned, not added to; assign "
+        "its value (dist_variable_read()) and what is to be added, or add inside the replicas",
+        variable.name());
+  }
+  dist_tensor one{};
+  DIST_TRY(view_of(context, variable, value, 0, &one));
+  return assign_parts(context, variable, one);
+}
+
+// The fold of what replica 0, 1, ... gave or have.
+Status fold(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
+            ValueRef* out) {
+  FoldPlan plan(*context.memory);
+  DIST_TRY(plan.add(op, tensors, out));
+  return plan.run(*context.arena);
+}
+
+dist_reduce_op op_of(const Variable& variable) noexcept {
+  return variable.aggregation() == DIST_AGGREGATION_SUM ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN;
+}
+
+// To every copy, what each replica's part of `merged` is reduced to.
+Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
+  const dist_reduce_op op = op_of(variable);
+  const dist_dtype dtype = variable.dtype();
+  DIST_TRY(check_op(op, dtype));
+  if (op == DIST_REDUCE_MEAN && dtype_of_mean(dtype) != dtype) {
+    return invalid_argument(
+        "variable \"%s\": the MEAN of %s is %s, which it cannot hold; use SUM or ONLY_FIRST_REPLICA",
+        variable.name(), dtype_name(dtype), dtype_name(dtype_of_mean(dtype)));
+  }
+  std::pmr::vector<dist_tensor> parts(static_cast<std::size_t>(context.num_replicas), context.memory);
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    DIST_TRY(view_of(context, variable, merged, static_cast<int32_t>(r), &parts[r]));
+    DIST_TRY(variable.check_assign(how, parts[r], "value"));
+  }
+  ValueRef reduced;
+  DIST_TRY(fold(context, op, parts, &reduced));
+  return assign_copies(context, variable, how, *reduced);
+}
+
+Status sum_of_common(const Variable& variable) noexcept {
+  return invalid_argument(
+      "variable \"%s\" sums what the replicas give, and all of them gave the same object, which is no part "
+      "of a sum: give every replica a value of its own, or use MEAN",
+      variable.name());
+}
+
+// Applies `slices[k]` in order to every copy.
+Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
+                 std::span<const Slices> slices) {
+  return for_each_copy(context, variable, [&](int32_t r) {
+    for (const Slices& rows : slices) rows.apply(how, variable, r);
+  });
+}
+
+}  // namespace
+
+void share_sum(Variable& variable) noexcept {
+  const int32_t n = variable.num_copies();
+  auto* const whole = static_cast<std::byte*>(variable.component(0).data);
+  const auto count = static_cast<std::size_t>(variable.elements());
+  std::byte* copies[DIST_MAX_REPLICAS];
+  for (int32_t r = 0; r < n; ++r) copies[r] = static_cast<std::byte*>(variable.component(r).data);
+  if (dtype_is_integer(variable.dtype())) {
+    for (int32_t r = n - 1; r >= 0; --r) share_integers(variable.dtype(), whole, r, n, copies[r], count);
+    return;
+  }
+  const FpEnvironment environment;
+  const std::byte* const sources[] = {whole};
+  reduce_kernel(variable.dtype(), DIST_REDUCE_MEAN)(
+      {sources, copies, 1, static_cast<std::size_t>(n), count, static_cast<double>(n), false});
+}
+
+Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value) {
+  DIST_TRY(check_owner(context, variable));
+  return variable.sync_on_read() ? assign_on_read(context, variable, how, value)
+                                 : assign_copies(context, variable, how, value);
+}
+
+Status read(const CrossReplica& context, Variable& variable, ValueRef* out) {
+  DIST_TRY(check_owner(context, variable));
+  if (!variable.sync_on_read() || variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA)
+    return Value::copy_tensor(*context.memory, variable.component(0), out);
+  if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
+  if (variable.num_copies() == 1) return Value::copy_tensor(*context.memory, variable.component(0), out);
+  DIST_TRY(check_op(op_of(variable), variable.dtype()));
+  std::pmr::vector<dist_tensor> copies(context.memory);
+  for (int32_t r = 0; r < variable.num_copies(); ++r) copies.push_back(variable.component(r));
+  ValueRef result;
+  DIST_TRY(fold(context, op_of(variable), copies, &result));
+  *out = std::move(result);
+  return kOk;
+}
+
+Status merged_assign(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
+  const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
+  if (variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA || context.num_replicas == 1) {
+    dist_tensor view{};
+    ValueRef first;
+    DIST_TRY(view_of(context, variable, merged, 0, &view));
+    DIST_TRY(Value::wrap_tensor(*context.memory, view, nullptr, nullptr, &first));
+    return assign_copies(context, variable, how, *first);
+  }
+  if (common) {
+    return variable.aggregation() == DIST_AGGREGATION_SUM ? sum_of_common(variable)
+                                                          : assign_copies(context, variable, how, merged);
+  }
+  return assign_reduced(context, variable, how, merged);
+}
+
+Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& slices) {
+  DIST_TRY(check_owner(context, variable));
+  DIST_TRY(check_scatter(variable, how));
+  if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.num_replicas) {
+    return invalid_argument(
+        "slices is %s of %zu components for %d replicas: it was made for another strategy",
+        Value::kind_name(slices.kind()), slices.items().size(), context.num_replicas);
+  }
+  std::pmr::vector<Slices> rows(static_cast<std::size_t>(variable.num_copies()), context.memory);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Value& own = slices.distributed() ? *slices.items()[r] : slices;
+    DIST_TRY(Slices::of(variable, how, own, &rows[r]));
+  }
+  return for_each_copy(context, variable,
+                       [&](int32_t r) { rows[static_cast<std::size_t>(r)].apply(how, variable, r); });
+}
+
+Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
+  const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
+  const auto n = static_cast<std::size_t>(context.num_replicas);
+  // Central storage has no copies to keep equal: every replica's rows are applied, one replica after the
+  // other.
+  const bool first = variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA && !variable.central();
+  const bool mean = variable.aggregation() == DIST_AGGREGATION_MEAN && !variable.central();
+  if (common && n > 1 && variable.aggregation() == DIST_AGGREGATION_SUM && !variable.central())
+    return sum_of_common(variable);
+  const bool once = first || (common && !variable.central());
+  std::pmr::vector<Slices> rows(once ? 1 : n, context.memory);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Value& own = common ? merged : *merged.items()[r];
+    DIST_TRY(Slices::of(variable, how, own, &rows[r]));
+    if (mean && !common) DIST_TRY(rows[r].divide(context.num_replicas));
+  }
+  return apply_all(context, variable, how, rows);
+}
+
+}  // namespace dist

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What everything that changes a variable from outside the replicas begins with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/cross_replica/fold.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// A variable is used by the strategy that made it, whose memory it lives in. One of a strategy with a single
+// replica is a tensor that nobody shares, so any strategy may change it from outside.
+inline Status check_owner(const CrossReplica& context, const Variable& variable) noexcept {
+  if (&variable.memory() == context.memory || variable.plain()) return kOk;
+  return failed_precondition(
+      "variable \"%s\" belongs to another strategy, and strategies do not mix: use it with the one that made "
+      "it",
+      variable.name());
+}
+
+// Runs body(r) for every copy, the copies of a large variable at the same time.
+template <class Body>
+Status for_each_copy(const CrossReplica& context, const Variable& variable, const Body& body) {
+  const auto n = static_cast<std::size_t>(variable.num_copies());
+  const auto range = [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) body(static_cast<int32_t>(r));
+  };
+  if (variable.bytes() * n > FoldPlan::kSerialBytes && n > 1) {
+    return context.arena->parallel_for(0, static_cast<int64_t>(n), 1, range);
+  }
+  range(0, static_cast<int64_t>(n));
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross-device operations as an object: who reduces, broadcasts and gathers values from outside runs, and
+// how. TensorFlow's names are all libdist's own arithmetic, so that the bits do not depend on the choice; an
+// operator or functions of the host's are what they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/arena.hpp"
+#include "core/base/device_name.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/base/tensor.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// acc[i] = op(acc[i], in[i])
+using AccumulateFn = void (*)(void* acc, const void* in, std::size_t count, dist_dtype dtype,
+                              void* user_data);
+
+// A host's own functions: each writes tensors that libdist has made. NULL: libdist's.
+struct HostFunctions {
+  dist_status (*reduce)(dist_reduce_op op, const dist_tensor* components, std::size_t n, dist_tensor* out,
+                        void* user_data) = nullptr;
+  dist_status (*broadcast)(const dist_tensor* value, dist_tensor* copies, std::size_t n,
+                           void* user_data) = nullptr;
+  dist_status (*gather)(const dist_tensor* components, std::size_t n, int32_t axis, dist_tensor* out,
+                        void* user_data) = nullptr;
+  void* user_data = nullptr;
+};
+
+struct CrossDeviceOptions {
+  int32_t kind = DIST_CROSS_DEVICE_DEFAULT;
+  int32_t num_packs = 0;
+  const char* reduce_to_device = nullptr;
+  AccumulateFn accumulate = nullptr;
+  void* accumulate_user_data = nullptr;
+  std::size_t accumulate_element_bytes = 0;  // 0: the dtype's
+  HostFunctions host;
+};
+
+class CrossDevice final : public Counted {
+ public:
+  static Status create(Memory& memory, const CrossDeviceOptions& options, Ref<CrossDevice>* out);
+
+  int32_t kind() const noexcept { return kind_; }
+  int32_t num_packs() const noexcept { return num_packs_; }
+  // NULL where none was asked for.
+  const char* reduce_to_device() const noexcept { return has_device_ ? device_.c_str() : nullptr; }
+
+  bool accumulates() const noexcept { return accumulate_ != nullptr; }
+  const HostFunctions& host() const noexcept { return host_; }
+
+  // acc = acc op value, by the host's operator, in its own elements; both are row-major without gaps. Whether
+  // the host's elements fit in: check_elements().
+  void accumulate(const dist_tensor& value, std::size_t bytes, void* acc) const noexcept {
+    const std::size_t each = element_bytes_ != 0 ? element_bytes_ : dtype_size(value.dtype);
+    accumulate_(acc, value.data, bytes / each, value.dtype, accumulate_user_data_);
+  }
+  Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
+
+  // As the cross-device operations of `n` replicas without a strategy.
+  CrossReplica alone(int32_t n) noexcept { return {&memory(), n, &arena_, DIST_STRATEGY_MIRRORED, this}; }
+
+ private:
+  template <class T, class... Arguments>
+  friend Ref<T> make_counted(Memory& memory, Arguments&&... arguments);
+
+  CrossDevice(Memory& memory, const CrossDeviceOptions& options, const DeviceName& device);
+  ~CrossDevice() override = default;
+
+  const int32_t kind_;
+  const int32_t num_packs_;
+  const bool has_device_;
+  const DeviceName device_;
+  const AccumulateFn accumulate_;
+  void* const accumulate_user_data_;
+  const std::size_t element_bytes_;
+  const HostFunctions host_;
+  Arena arena_;
+};
+
+// What a function of the host's returned, with words where it gave none. `what` is its name.
+Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept;
+
+}  // namespace dist

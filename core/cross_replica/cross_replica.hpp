@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a function of the cross-replica context needs of its strategy, which lies above.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/arena.hpp"
+#include "core/base/memory.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+class CrossDevice;
+
+struct CrossReplica {
+  Memory* memory;
+  int32_t num_replicas;
+  Arena* arena;
+  int32_t kind = DIST_STRATEGY_MIRRORED;
+  const CrossDevice* cross_device = nullptr;  // who reduces; NULL: libdist, and nothing more to be said
+};
+
+}  // namespace dist

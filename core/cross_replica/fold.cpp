@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_replica/fold.hpp"
+
+#include <algorithm>
+
+#include "core/base/os/cpus.hpp"
+#include "core/base/tensor.hpp"
+#include "core/kernel/fp_environment.hpp"
+
+namespace dist {
+
+Status check_reduction(dist_reduce_op op) noexcept {
+  if (op == DIST_REDUCE_SUM || op == DIST_REDUCE_MEAN) return kOk;
+  return invalid_argument(
+      "op is %d (%s): from outside values are reduced by SUM or MEAN; the others are collectives, in the "
+      "replica function",
+      op, op_name(op));
+}
+
+void FoldPlan::add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
+                   std::span<const std::byte* const> sources, void* to) {
+  if (count == 0) return;
+  const std::size_t size = dtype_size(dtype);
+  const std::size_t result_size = dtype_size(op == DIST_REDUCE_MEAN ? dtype_of_mean(dtype) : dtype);
+  const std::size_t per_block = kBlockBytes / size;
+  folds_.push_back({reduce_kernel(dtype, op), size, result_size, count, sources_.size(), sources.size(),
+                    num_blocks_, divisor, static_cast<std::byte*>(to)});
+  sources_.insert(sources_.end(), sources.begin(), sources.end());
+  num_blocks_ += (count + per_block - 1) / per_block;
+  bytes_ += count * size * sources.size();
+  result_bytes_ += count * result_size;
+}
+
+Status FoldPlan::add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out) {
+  std::pmr::vector<const std::byte*> data(&memory_);
+  data.reserve(sources.size());
+  TensorSize size;
+  for (dist_tensor source : sources) {
+    DIST_TRY(check_tensor(source, "component", &size));
+    if (!size.contiguous) {
+      kept_.emplace_back();
+      DIST_TRY(Value::copy_tensor(memory_, source, &kept_.back()));
+      source = kept_.back()->tensor();
+    }
+    data.push_back(static_cast<const std::byte*>(source.data));
+  }
+  dist_tensor result = sources[0];
+  result.data = nullptr;
+  result.strides = nullptr;
+  if (op == DIST_REDUCE_MEAN) result.dtype = dtype_of_mean(result.dtype);
+  ValueRef made;
+  DIST_TRY(Value::copy_tensor(memory_, result, &made));
+  add(sources[0].dtype, op, static_cast<double>(sources.size()), static_cast<std::size_t>(size.elements),
+      data, made->tensor().data);
+  *out = std::move(made);
+  return kOk;
+}
+
+void FoldPlan::run_block(std::size_t block, bool stream) const noexcept {
+  const auto next = std::upper_bound(folds_.begin(), folds_.end(), block,
+                                     [](std::size_t b, const Fold& fold) { return b < fold.first_block; });
+  const Fold& fold = *(next - 1);
+  const std::size_t per_block = kBlockBytes / fold.element_bytes;
+  const std::size_t first = (block - fold.first_block) * per_block;
+  const std::size_t count = std::min(per_block, fold.count - first);
+  constexpr std::size_t kMost = DIST_MAX_REPLICAS;
+  const std::byte* sources[kMost];
+  for (std::size_t i = 0; i < fold.num_sources; ++i) {
+    sources[i] = sources_[fold.first_source + i] + first * fold.element_bytes;
+  }
+  std::byte* const to[] = {fold.to + first * fold.result_bytes};
+  fold.kernel({sources, to, fold.num_sources, 1, count, fold.divisor, stream});
+}
+
+Status FoldPlan::run(Arena& arena) {
+  // Results that would not stay in the cache anyway go past it: their old contents are not read first.
+  const bool stream = result_bytes_ > last_level_cache_bytes() / 2;
+  const auto blocks = [this, stream](int64_t first, int64_t last) {
+    const FpEnvironment environment;
+    for (int64_t block = first; block < last; ++block) run_block(static_cast<std::size_t>(block), stream);
+  };
+  const auto count = static_cast<int64_t>(num_blocks_);
+  if (bytes_ > kSerialBytes) return arena.parallel_for(0, count, 1, blocks);
+  blocks(0, count);
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds tensors that lie in this process's memory, many at once: all of them are cut into blocks, and the
+// blocks of all shared out together. The cut changes no bit, as each element is folded on its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/arena.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/kernel/reduce.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// OK for what reduces values from outside: SUM and MEAN.
+Status check_reduction(dist_reduce_op op) noexcept;
+
+class FoldPlan {
+ public:
+  // Up to this much a loop is not worth waking a thread for; a block's sources fit the nearer caches.
+  static constexpr std::size_t kSerialBytes = std::size_t{256} << 10;
+  static constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+
+  explicit FoldPlan(Memory& memory) : memory_(memory), folds_(&memory), sources_(&memory), kept_(&memory) {}
+
+  // to = sources[0] op sources[1] op ..., / divisor for MEAN. All are row-major without gaps and stay the
+  // caller's until run(). `op` and `dtype` are a pair that check_op() accepts.
+  void add(dist_dtype dtype, dist_reduce_op op, double divisor, std::size_t count,
+           std::span<const std::byte* const> sources, void* to);
+
+  // As add(), of tensors of one shape and dtype, strided or not, into a tensor that it makes: *out, which is
+  // set after run().
+  Status add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out);
+
+  // Holds what a source lies in until run() is over.
+  void keep(ValueRef value) { kept_.push_back(std::move(value)); }
+
+  Status run(Arena& arena);
+
+ private:
+  struct Fold {
+    ReduceKernel kernel;
+    std::size_t element_bytes;
+    std::size_t result_bytes;  // of an element
+    std::size_t count;
+    std::size_t first_source;  // in sources_
+    std::size_t num_sources;
+    std::size_t first_block;  // counted over all folds
+    double divisor;
+    std::byte* to;
+  };
+
+  void run_block(std::size_t block, bool stream) const noexcept;
+
+  Memory& memory_;
+  std::pmr::vector<Fold> folds_;
+  std::pmr::vector<const std::byte*> sources_;
+  std::pmr::vector<ValueRef> kept_;  // copies of sources that have gaps, and what keep() was given
+  std::size_t num_blocks_ = 0;
+  std::size_t bytes_ = 0;         // of all sources
+  std::size_t result_bytes_ = 0;  // of all results
+};
+
+}  // namespace dist

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_replica/gather.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory_resource>
+#include <vector>
+
+#include "core/base/tensor.hpp"
+#include "core/cross_replica/cross_device.hpp"
+#include "core/cross_replica/fold.hpp"
+#include "core/cross_replica/host_calls.hpp"
+#include "core/value/nest.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+namespace {
+
+// Checks that the tensors fit each other; the joined shape.
+Status check_parts(std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
+                   int64_t (&shape)[DIST_MAX_NDIM], int32_t* out_axis) noexcept {
+  const dist_tensor& first = tensors[0];
+  const int32_t at = axis < 0 ? axis + first.ndim : axis;
+  if (at < 0 || at >= first.ndim) {
+    return invalid_argument("%s: axis is %d, and the tensors have %d dimensions: %s", PathText(path).c_str(),
+                            axis, first.ndim,
+                            first.ndim == 0 ? "scalars cannot be joined" : "use one of theirs");
+  }
+  std::copy_n(first.shape, first.ndim, shape);
+  for (std::size_t r = 1; r < tensors.size(); ++r) {
+    bool fits = tensors[r].dtype == first.dtype && tensors[r].ndim == first.ndim;
+    for (int32_t i = 0; fits && i < first.ndim; ++i) fits = i == at || tensors[r].shape[i] == first.shape[i];
+    if (fits) {
+      shape[at] += tensors[r].shape[at];
+      continue;
+    }
+    char one[160];
+    char other[160];
+    describe(first, one, sizeof one);
+    describe(tensors[r], other, sizeof other);
+    return invalid_argument("%s: replica 0 has %s, replica %zu %s; sizes may differ along axis %d only",
+                            PathText(path).c_str(), one, r, other, at);
+  }
+  *out_axis = at;
+  return kOk;
+}
+
+// Copies every tensor to its place in `joined`.
+Status copy_parts(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis,
+                  const dist_tensor& joined) {
+  int64_t strides[DIST_MAX_NDIM];
+  int64_t elements = 1;
+  for (int32_t i = joined.ndim - 1; i >= 0; --i) {
+    strides[i] = elements;
+    elements *= joined.shape[i];
+  }
+  const std::size_t size = dtype_size(joined.dtype);
+  const auto copy = [&](int64_t first, int64_t last) {
+    int64_t before = 0;
+    for (int64_t r = 0; r < last; ++r) {
+      const dist_tensor& part = tensors[static_cast<std::size_t>(r)];
+      if (r >= first) {
+        auto* const data =
+            static_cast<std::byte*>(joined.data) + static_cast<std::size_t>(before * strides[axis]) * size;
+        copy_elements(part, {data, part.dtype, part.ndim, part.shape, strides});
+      }
+      before += part.shape[axis];
+    }
+  };
+  const auto count = static_cast<int64_t>(tensors.size());
+  if (static_cast<std::size_t>(elements) * size > FoldPlan::kSerialBytes) {
+    return context.arena->parallel_for(0, count, 1, copy);
+  }
+  copy(0, count);
+  return kOk;
+}
+
+class Gatherer {
+ public:
+  Gatherer(const CrossReplica& context, int32_t axis) noexcept : context_(context), axis_(axis) {}
+
+  Status gather(Value& value, const Path& path, ValueRef* out) {
+    if (value.is_nest()) return gather_items(value, path, out);
+    if (!value.distributed()) return gather_undistributed(value, path, out);
+    if (static_cast<int32_t>(value.items().size()) != context_.num_replicas) {
+      return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
+                              PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
+                              context_.num_replicas);
+    }
+    return gather_components(value, path, out);
+  }
+
+ private:
+  Status gather_items(Value& value, const Path& path, ValueRef* out) {
+    return map_items(
+        *context_.memory, value, path,
+        [this](Value& item, const Path& here, ValueRef* made) { return gather(item, here, made); }, out);
+  }
+
+  // The copies of a variable are as different things as components; all else that is not distributed stays as
+  // it is.
+  Status gather_undistributed(Value& value, const Path& path, ValueRef* out) {
+    if (value.kind() == DIST_VALUE_INDEXED_SLICES) {
+      return fail(DIST_UNIMPLEMENTED, "%s is %s; tensors are joined, and nests of them",
+                  PathText(path).c_str(), Value::kind_name(value.kind()));
+    }
+    const Variable* const variable = value.variable();
+    if (variable == nullptr || variable->num_copies() == 1) {
+      *out = ValueRef::share(&value);
+      return kOk;
+    }
+    if (variable->num_copies() != context_.num_replicas) {
+      return invalid_argument(
+          "%s is a variable of %d copies for %d replicas: it was made for another strategy",
+          PathText(path).c_str(), variable->num_copies(), context_.num_replicas);
+    }
+    std::pmr::vector<dist_tensor> tensors(context_.memory);
+    for (int32_t r = 0; r < context_.num_replicas; ++r) tensors.push_back(variable->component(r));
+    return join(context_, tensors, axis_, path, out);
+  }
+
+  Status gather_components(Value& value, const Path& path, ValueRef* out) {
+    std::pmr::vector<dist_tensor> tensors(context_.memory);
+    for (const ValueRef& component : value.items()) {
+      if (component->is_nest()) return gather_nests(value, path, out);
+      if (!component->has_tensor()) {
+        return fail(
+            component->kind() == DIST_VALUE_INDEXED_SLICES ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
+            "%s: replica %zu has %s; tensors are joined, and nests of them", PathText(path).c_str(),
+            tensors.size(), Value::kind_name(component->kind()));
+      }
+      const Variable* const variable = component->variable();
+      tensors.push_back(variable != nullptr ? variable->component(static_cast<int32_t>(tensors.size()))
+                                            : component->tensor());
+    }
+    return join(context_, tensors, axis_, path, out);
+  }
+
+  // Components that are nests: a nest of per-replica values.
+  Status gather_nests(Value& value, const Path& path, ValueRef* out) {
+    std::pmr::vector<Value*> components(context_.memory);
+    for (const ValueRef& component : value.items()) components.push_back(component.get());
+    ValueRef nest;
+    DIST_TRY(merge_leaves(*context_.memory, components, PathText(path).c_str(), &nest));
+    return gather(*nest, path, out);
+  }
+
+  const CrossReplica& context_;
+  const int32_t axis_;
+};
+
+}  // namespace
+
+Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
+            ValueRef* out) {
+  int64_t shape[DIST_MAX_NDIM];
+  int32_t at = 0;
+  TensorSize size;
+  for (const dist_tensor& tensor : tensors) DIST_TRY(check_tensor(tensor, PathText(path).c_str(), &size));
+  DIST_TRY(check_parts(tensors, axis, path, shape, &at));
+  ValueRef joined;
+  const dist_tensor wanted{nullptr, tensors[0].dtype, tensors[0].ndim, shape, nullptr};
+  DIST_TRY(Value::copy_tensor(*context.memory, wanted, &joined));
+  const dist_tensor to = joined->tensor();
+  const CrossDevice* const host = context.cross_device;
+  if (host != nullptr && host->host().gather != nullptr) {
+    DIST_TRY(gather_by_host(context, tensors, at, to));
+  } else {
+    DIST_TRY(copy_parts(context, tensors, at, to));
+  }
+  *out = std::move(joined);
+  return kOk;
+}
+
+Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out) {
+  if (context.num_replicas == 1 && !value.distributed()) {
+    *out = ValueRef::share(&value);
+    return kOk;
+  }
+  return Gatherer(context, axis).gather(value, Path{"value"}, out);
+}
+
+}  // namespace dist

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins the replicas' tensors from outside, along an axis.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// Every leaf of `value`: the components of a per-replica or mirrored value, one after another along `axis`
+// (from the end where it is negative); what is not distributed, as it is. See dist_gather().
+Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out);
+
+// Tensors of one dtype that differ in size along `axis` alone, as one. By the host's function where the
+// context has one.
+Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
+            ValueRef* out);
+
+}  // namespace dist

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a host's own functions: the tensors that they write are made here, and what they return has words.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// Whether the context has a function of the host's that reduces.
+bool host_reduces(const CrossReplica& context) noexcept;
+
+// The tensors fit each other and the operator; *out is new, in the dtype that the operator gives.
+Status reduce_by_host(const CrossReplica& context, dist_reduce_op op, std::span<const dist_tensor> tensors,
+                      ValueRef* out);
+// A mirrored value, with a copy for each replica.
+Status broadcast_by_host(const CrossReplica& context, const dist_tensor& value, ValueRef* out);
+// `to` has the joined shape.
+Status gather_by_host(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis,
+                      dist_tensor to) noexcept;
+
+// A new tensor like `like` for the result of a reduction.
+Status make_result(Memory& memory, dist_reduce_op op, const dist_tensor& like, ValueRef* out);
+
+}  // namespace dist

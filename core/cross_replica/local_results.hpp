@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the replicas of this process have of a value.
+#pragma once
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// A tuple of a value's components, or of a variable's copies, in replica order; of a nest the nests of these;
+// else of the value itself.
+Status local_results(const CrossReplica& context, Value& value, ValueRef* out);
+
+}  // namespace dist

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_replica/update.hpp"
+
+#include <memory_resource>
+#include <mutex>
+#include <vector>
+
+#include "core/cross_replica/copies.hpp"
+
+namespace dist {
+namespace {
+
+// The failure of the lowest replica, brought over from the thread on which it happened.
+class FirstFailure {
+ public:
+  void set(int32_t replica, dist_status code) noexcept {
+    // A host that does not say why leaves this thread's older text behind: that is not its reason.
+    if (last_error().code != code) (void)fail(code, "the update function returned %s", status_name(code));
+    const std::scoped_lock lock(mutex_);
+    if (replica_ >= 0 && replica_ < replica) return;
+    replica_ = replica;
+    record_ = last_error();
+    if (record_.replica < 0) record_.replica = replica;
+  }
+  Status status() const noexcept { return replica_ < 0 ? kOk : fail(record_); }
+
+ private:
+  std::mutex mutex_;
+  int32_t replica_ = -1;
+  ErrorRecord record_;
+};
+
+}  // namespace
+
+Status update(const CrossReplica& context, Variable& variable, const UpdateFn& fn, Value* args) {
+  DIST_TRY(check_owner(context, variable));
+  if (args != nullptr && !args->is_sequence()) {
+    return invalid_argument("args is %s; give a list of the update function's arguments, or NULL",
+                            Value::kind_name(args->kind()));
+  }
+  const auto n = static_cast<std::size_t>(context.num_replicas);
+  std::pmr::vector<ValueRef> components(n, context.memory);
+  for (std::size_t r = 0; r < n; ++r) {
+    DIST_TRY(component_of(*context.memory, args, static_cast<int32_t>(r), &components[r]));
+  }
+  FirstFailure failure;
+  const auto body = [&](int32_t r) {
+    const dist_status before = last_error().code;
+    last_error().code = DIST_OK;  // so that a failure without words is told from one with
+    dist_tensor copy = variable.component(r);
+    const dist_status code = fn.call(&copy, components[static_cast<std::size_t>(r)].get(), fn.context);
+    if (code != DIST_OK) {
+      failure.set(r, code);
+    } else if (last_error().code == DIST_OK) {
+      last_error().code = before;
+    }
+  };
+  DIST_TRY(for_each_copy(context, variable, body));
+  return failure.status();
+}
+
+}  // namespace dist

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host does to variables and values from outside the replicas.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/value/value.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+
+// A host's dist_update_fn, with its user_data: `call` unwraps `args`, which may be NULL.
+struct UpdateFn {
+  dist_status (*call)(dist_tensor* copy, Value* args, const void* context);
+  const void* context;
+};
+
+// Calls `fn` on every copy with that replica's components of `args` (a list, or NULL); the copies of a
+// variable that is worth it at the same time. The result is that of the lowest replica that failed.
+Status update(const CrossReplica& context, Variable& variable, const UpdateFn& fn, Value* args);
+
+}  // namespace dist

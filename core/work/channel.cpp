@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/work/channel.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "core/work/kept_call.hpp"
+
+namespace dist {
+namespace {
+
+// Where members disagree but not all have come, the report waits this long for the others' statements.
+constexpr int64_t kVerdictGraceNs = 1'000'000'000;
+
+// A member that is further has been there.
+bool has_come(Places::Chunk& chunk, int rank, uint32_t number) noexcept {
+  // acquire: what the member brought.
+  const uint32_t there = chunk.brought(rank, number).number.load(std::memory_order_acquire);
+  return static_cast<int32_t>(there - number) >= 0;
+}
+
+}  // namespace
+
+// Bytes that are counted for copies, until a place has them or the call has failed.
+class Channel::Counted {
+ public:
+  Counted(AsyncMemory& bound, std::size_t words) noexcept
+      : bound_(bound), wanted_(words > Places::kCopiedWords ? words * sizeof(uint64_t) : 0) {}
+  ~Counted() { bound_.give_back(taken_); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  bool take() noexcept {
+    if (wanted_ != 0 && !bound_.take(wanted_)) return false;
+    taken_ = wanted_;
+    return true;
+  }
+  void take_anyway() noexcept {
+    bound_.take_anyway(wanted_);
+    taken_ = wanted_;
+  }
+  std::size_t hand_over() noexcept { return std::exchange(taken_, 0); }
+
+ private:
+  AsyncMemory& bound_;
+  const std::size_t wanted_;
+  std::size_t taken_ = 0;
+};
+
+// How long a call may wait for peers, altogether.
+class Channel::Patience {
+ public:
+  explicit Patience(const Caller& caller) noexcept
+      : host_(caller.group.host()),
+        timeout_ns_(caller.timeout_ns != 0 ? caller.timeout_ns : caller.group.timeout_ns()) {}
+  Status wait_for(Work& work) noexcept {
+    if (timeout_ns_ < 0) return wait(work, timeout_ns_);
+    const int64_t now = host_.now_ns();
+    if (!waiting_) start_ns_ = now;
+    waiting_ = true;
+    return wait(work, std::max<int64_t>(timeout_ns_ - (now - start_ns_), 1));
+  }
+
+ private:
+  const Host& host_;
+  const int64_t timeout_ns_;
+  bool waiting_ = false;
+  int64_t start_ns_ = 0;
+};
+
+Channel::Channel(Memory& memory, Group& group, const ChannelHome& home)
+    : memory_(memory),
+      group_(group),
+      home_(home),
+      size_(group.size()),
+      places_(memory, *home.memory, *this, group.size()) {
+  const auto size = static_cast<std::size_t>(size_);
+  members_ = static_cast<Member*>(memory.allocate(size * sizeof(Member), alignof(Member)));
+  Chunk* const chunk = places_.begin_afresh(0);
+  for (std::size_t r = 0; r < size; ++r) new (&members_[r]) Member{chunk, 0};
+  refusals_ = places_.bound().refusals();
+  group.watch_departures();
+}
+
+Channel::~Channel() {
+  memory_.free(members_, static_cast<std::size_t>(size_) * sizeof(Member), alignof(Member));
+}
+
+void Channel::begin_run() noexcept {
+  if (group_.poisoned()) {
+    // Members may have issued different numbers, and packs are shut, also those of what still came to its
+    // end: go on from a number to which nobody has come.
+    uint32_t latest = members_[0].issued;
+    for (int r = 1; r < size_; ++r) {
+      if (static_cast<int32_t>(members_[r].issued - latest) > 0) latest = members_[r].issued;
+    }
+    latest = (latest / Places::kPlaces + 1) * Places::kPlaces;
+    Chunk* const chunk = places_.begin_afresh(latest);
+    for (int r = 0; r < size_; ++r) members_[r] = {chunk, latest};
+  }
+  // Another group may have wanted what this one no longer needs.
+  const uint32_t refusals = places_.bound().refusals();
+  if (refusals != refusals_) {
+    // Late tasks find nothing to do, but look.
+    if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
+    places_.let_go_of_spares();
+    refusals_ = refusals;
+  }
+  first_ = members_[0].issued;
+}
+
+Status Channel::find_place(const Caller& caller, uint32_t number, Patience& patience, Chunk** out) {
+  Chunk* const latest = members_[caller.me].chunk;
+  if (number % Places::kPlaces != 0) {
+    *out = latest;
+    return kOk;
+  }
+  Work* oldest = nullptr;
+  while ((*out = places_.after(*latest, caller.me, &oldest)) == nullptr) DIST_TRY(patience.wait_for(*oldest));
+  return kOk;
+}
+
+Status Channel::count_copies(const Caller& caller, uint32_t number, Patience& patience, Counted& copies) {
+  while (!copies.take()) {
+    Work* const oldest = places_.oldest(caller.me, number);
+    // Others have the rest: one at a time is always granted.
+    if (oldest == nullptr) copies.take_anyway();
+    if (oldest == nullptr) break;
+    DIST_TRY(patience.wait_for(*oldest));
+  }
+  return kOk;
+}
+
+Status Channel::issue(const Caller& caller, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out) {
+  DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
+  Statement statement;
+  statement.asynchronous = 1;
+  DIST_TRY(call.check(caller.me, size_, statement));
+  seal(statement, caller.tag);
+
+  Member& me = members_[caller.me];
+  const uint32_t number = me.issued + 1;
+  const std::size_t words = kept_words(call, size_);
+  Patience patience(caller);
+  Counted copies(places_.bound(), words);
+  Chunk* chunk = nullptr;
+  DIST_TRY(count_copies(caller, number, patience, copies));
+  DIST_TRY(find_place(caller, number, patience, &chunk));
+  auto work = make_counted_with_room<ChannelWork>(memory_, words * sizeof(uint64_t), *this, list, caller,
+                                                  call, *chunk, number);
+  work->end_by(cancel);
+  // From here on nothing fails.
+  Places::Brought& mine = chunk->brought(caller.me, number);
+  mine.statement = statement;
+  mine.call = &work->call();
+  mine.work = work.get();
+  mine.call->offer_in(mine.offer);
+  // relaxed: it is given back by who ends the pack, which this member has yet to come to.
+  chunk->place(number).copied.fetch_add(copies.hand_over(), std::memory_order_relaxed);
+  me = {chunk, number};
+  // release: a peer that finds it in place of an earlier one knows that that is complete.
+  mine.signature.store(statement.signature, std::memory_order_release);
+  // release: for those who read the statement.
+  mine.number.store(number, std::memory_order_release);
+  if (chunk->place(number).pack.arrive(static_cast<uint32_t>(size_))) open(*chunk, caller.me, number);
+  work->begin(caller.recorder);
+  *out = Ref<Work>::adopt(work.take());
+  return kOk;
+}
+
+bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept {
+  const Statement* statements[DIST_MAX_REPLICAS];
+  const uint64_t signature = chunk.brought(rank, number).statement.signature;
+  bool differ = false;
+  for (int p = 0; p < size_; ++p) {
+    const Places::Brought& theirs = chunk.brought(p, number);
+    statements[p] = has_come(chunk, p, number) ? &theirs.statement : nullptr;
+    // acquire: for the release in issue().
+    differ =
+        differ || (statements[p] != nullptr && theirs.signature.load(std::memory_order_acquire) != signature);
+  }
+  // The place may serve again: then this one is complete, and the peers had seen it. Members that differ
+  // never are, and their statements stay.
+  if (!differ || chunk.place(number).pack.complete(number)) return false;
+  Evidence evidence;
+  evidence.statements = {statements, static_cast<std::size_t>(size_)};
+  *out_decidable = decidable(evidence);
+  return true;
+}
+
+ErrorRecord Channel::report(Chunk& chunk, uint32_t number, Trouble trouble,
+                            int64_t waited_ns) const noexcept {
+  return report_on_works(group_, sequence(number), trouble, waited_ns, [&](int rank) {
+    return has_come(chunk, rank, number) ? &chunk.brought(rank, number).statement : nullptr;
+  });
+}
+
+// All have come, the last of them here.
+void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
+  Place& here = chunk.place(number);
+  const auto members = static_cast<uint32_t>(size_);
+  const auto give_up = [&](const ErrorRecord& why) {
+    here.pack.abandon(number, members);
+    group_.condemn(why);
+  };
+  bool decided = false;
+  if (disagree(chunk, rank, number, &decided))
+    return give_up(report(chunk, number, Trouble::kDisagreement, 0));
+  const Places::Brought& mine = chunk.brought(rank, number);
+  const Call& call = *mine.call;
+  here.exchange.emplace(call, size_, chunk.offers(number), home_.cache_bytes);
+  for (int member = 0; member < size_; ++member) {
+    ErrorRecord why;
+    if (!here.exchange->refuses(group_, member, &why)) continue;
+    return give_up(refusal(group_, call, mine.statement.tag, sequence(number), why));
+  }
+  const std::size_t units = here.exchange->units();
+  if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
+  here.pack.open(number, members, group_.lanes(), *here.exchange);
+  if (units == 0) {
+    group_.progress().advance();
+  } else if (here.exchange->bytes() <= Pack::kAtOnceBytes) {
+    help(here, static_cast<uint32_t>(rank));
+  } else {
+    launch(here, number);
+  }
+}
+
+void Channel::run_task(void* place, uint32_t number) noexcept {
+  auto& here = *static_cast<Place*>(place);
+  here.channel.help(here, number);
+}
+
+// Where oneTBB cannot help, the members do it.
+void Channel::launch(Place& place, uint32_t number) noexcept {
+  // Who waits takes part.
+  group_.progress().advance();
+  if (home_.helpers != nullptr) (void)home_.helpers->submit(run_task, &place, number, group_.lanes());
+}
+
+void Channel::help(Place& place, uint32_t first) noexcept {
+  place.pack.help(
+      first, [&] { places_.bound().give_back(place.copied.exchange(0, std::memory_order_relaxed)); },
+      [&] { group_.progress().advance(); });
+}
+
+LazyChannel::~LazyChannel() {
+  // Late tasks, those of plans too, find nothing to do, but look, and wake the group.
+  if (home_.helpers != nullptr) home_.helpers->wait_for_tasks();
+  Channel* channel = made();
+  if (channel == nullptr) return;
+  channel->~Channel();
+  memory_.free(channel, sizeof(Channel), alignof(Channel));
+}
+
+Channel& LazyChannel::get() {
+  if (Channel* channel = made()) return *channel;
+  const std::lock_guard lock(mutex_);
+  if (Channel* channel = made()) return *channel;
+  void* place = memory_.allocate(sizeof(Channel), alignof(Channel));
+  Channel* channel;
+  try {
+    channel = new (place) Channel(memory_, group_, home_);
+  } catch (...) {
+    memory_.free(place, sizeof(Channel), alignof(Channel));
+    throw;
+  }
+  made_.store(channel, std::memory_order_release);
+  return *channel;
+}
+
+// make_counted_with_room() has left room for the copies.
+ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Caller& caller,
+                         const Call& call, Places::Chunk& chunk, uint32_t number) noexcept
+    : Work(memory, channel.group_, list, caller.me, caller.timeout_ns),
+      channel_(channel),
+      chunk_(chunk),
+      number_(number),
+      call_(kept_in(reinterpret_cast<uint64_t*>(this + 1), call, channel.size_)) {
+  static_assert(sizeof(ChannelWork) + Places::kCopiedWords * sizeof(uint64_t) <= Places::kHandleBytes);
+}
+
+void ChannelWork::begin(Recorder* recorder) noexcept {
+  Work::begin();
+  int64_t sequence = 0;
+  const Statement& stated = statement(&sequence);
+  record(recorder, stated, number_, static_cast<uint32_t>(sequence), call_.bytes);
+}
+
+Status ChannelWork::start() {
+  return failed_precondition("this work is under way already; dist_work_start() is for planned work");
+}
+
+Status ChannelWork::ready(std::size_t) {
+  return failed_precondition("this work is under way already; dist_work_ready() is for planned work");
+}
+
+bool ChannelWork::has_come(int rank) const noexcept { return dist::has_come(chunk_, rank, number_); }
+
+void ChannelWork::give_up() noexcept { place().pack.close(number_, static_cast<uint32_t>(channel_.size_)); }
+
+bool ChannelWork::advance() noexcept {
+  if (!complete()) channel_.help(place(), static_cast<uint32_t>(rank()));
+  return complete();
+}
+
+void ChannelWork::check(int64_t waited_ns) noexcept {
+  bool decided = false;
+  const bool differ =
+      channel_.disagree(chunk_, rank(), number_, &decided) && (decided || waited_ns >= kVerdictGraceNs);
+  // Complete meanwhile: the place may serve again, and what was looked at be another collective's.
+  if ((differ || stuck()) && !complete()) group_.condemn(report(Trouble::kDisagreement, waited_ns));
+}
+
+}  // namespace dist

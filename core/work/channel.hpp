@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
+// place (places.hpp); the last to come compares their statements, opens the place's pack (pack.hpp), and
+// hands it to oneTBB. Any number can be under way: where they would take more memory than the strategy
+// allows, who issues another waits for its oldest, and takes part in it as in any wait.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/arena.hpp"
+#include "core/collective/collectives.hpp"
+#include "core/work/async_memory.hpp"
+#include "core/work/places.hpp"
+#include "core/work/work.hpp"
+
+namespace dist {
+
+// What all channels of a strategy share.
+struct ChannelHome {
+  Arena*
+      helpers;  // where blocks are done beside the members; NULL: members alone do them, as they wait or ask
+  AsyncMemory* memory;
+  std::size_t cache_bytes;  // as in Exchange
+};
+
+class ChannelWork;
+
+class Channel {
+ public:
+  // Throws std::bad_alloc.
+  Channel(Memory& memory, Group& group, const ChannelHome& home);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // Before a run, with nobody inside, and before the group begins it.
+  void begin_run() noexcept;
+
+  // Checks a call and issues it; `cancel` may end it, or is NULL. Throws std::bad_alloc.
+  Status issue(const Caller& caller, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
+
+ private:
+  friend class ChannelWork;
+  using Chunk = Places::Chunk;
+  using Place = Places::Place;
+  class Counted;
+  class Patience;
+
+  struct alignas(kApart) Member {
+    Chunk* chunk = nullptr;  // of its latest
+    uint32_t issued = 0;     // its latest
+  };
+
+  uint32_t sequence(uint32_t number) const noexcept { return number - first_; }
+  Status find_place(const Caller& caller, uint32_t number, Patience& patience, Chunk** out);
+  Status count_copies(const Caller& caller, uint32_t number, Patience& patience, Counted& copies);
+  bool disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept;
+  ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
+  void open(Chunk& chunk, int rank, uint32_t number) noexcept;
+  // Does blocks of what is open there, those of lane `first` before the others'.
+  void help(Place& place, uint32_t first) noexcept;
+  void launch(Place& place, uint32_t number) noexcept;
+  static void run_task(void* place, uint32_t number) noexcept;
+
+  Memory& memory_;
+  Group& group_;
+  const ChannelHome home_;
+  const int size_;
+  Places places_;
+  Member* members_ = nullptr;  // by rank; each one's own
+  uint32_t first_ = 0;         // issued before this run
+  uint32_t refusals_ = 0;      // of memory, by the run before
+};
+
+// A group's channel, made when the first collective wants it.
+class LazyChannel {
+ public:
+  LazyChannel(Memory& memory, Group& group, const ChannelHome& home) noexcept
+      : memory_(memory), group_(group), home_(home) {}
+  ~LazyChannel();
+  LazyChannel(const LazyChannel&) = delete;
+  LazyChannel& operator=(const LazyChannel&) = delete;
+
+  // Throws std::bad_alloc.
+  Channel& get();
+  // NULL: nobody has wanted it.
+  Channel* made() const noexcept { return made_.load(std::memory_order_acquire); }
+  void begin_run() noexcept {
+    if (Channel* channel = made()) channel->begin_run();
+  }
+  Arena* helpers() const noexcept { return home_.helpers; }
+
+ private:
+  Memory& memory_;
+  Group& group_;
+  const ChannelHome home_;
+  std::mutex mutex_;
+  std::atomic<Channel*> made_{nullptr};
+};
+
+// One asynchronous collective of one member, with copies of its description behind it.
+class ChannelWork final : public Work {
+ public:
+  ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Caller& caller, const Call& call,
+              Places::Chunk& chunk, uint32_t number) noexcept;
+  const Call& call() const noexcept { return call_; }
+  void begin(Recorder* recorder) noexcept;
+
+  Status start() override;
+  Status ready(std::size_t tensor) override;
+  bool has_come(int rank) const noexcept override;
+  void check(int64_t waited_ns) noexcept override;
+  ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {
+    return channel_.report(chunk_, number_, trouble, waited_ns);
+  }
+  const Statement& statement(int64_t* out_sequence) const noexcept override {
+    *out_sequence = channel_.sequence(number_);
+    return chunk_.brought(rank(), number_).statement;
+  }
+
+ private:
+  Places::Place& place() const noexcept { return chunk_.place(number_); }
+  bool advance() noexcept override;
+  void give_up() noexcept override;
+  bool complete() const noexcept override { return place().pack.complete(number_); }
+
+  Channel& channel_;
+  Places::Chunk& chunk_;
+  const uint32_t number_;
+  const Call call_;
+};
+
+}  // namespace dist

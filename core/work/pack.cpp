@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/work/pack.hpp"
+
+#include <algorithm>
+
+#include "core/base/os/thread.hpp"
+#include "core/kernel/fp_environment.hpp"
+
+namespace dist {
+
+bool Pack::arrive(uint32_t members) noexcept {
+  // acq_rel: the last to come sees what all have brought. Who gave up before it did so in the same word: the
+  // pack stays shut.
+  return arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members;
+}
+
+void Pack::open(uint32_t round, uint32_t members, int lanes, const Exchange& exchange) noexcept {
+  exchange_ = &exchange;
+  block_units_ = exchange.block_units();
+  const std::size_t units = exchange.units();
+  const std::size_t most = std::min<std::size_t>(static_cast<std::size_t>(lanes), kLanes);
+  const std::size_t used = std::clamp<std::size_t>(units / kLeastLaneUnits, 1, most);
+  uint32_t blocks = 0;
+  for (std::size_t l = 0; l < used; ++l) {
+    lanes_[l].units = part_of(units, used, l);
+    blocks += blocks_of(lanes_[l]);
+  }
+  used_.store(static_cast<uint32_t>(used), std::memory_order_relaxed);
+  blocks_.store(blocks, std::memory_order_relaxed);
+  // relaxed: the tickets publish all of it.
+  done_.store(0, std::memory_order_relaxed);
+  closed_.store(0, std::memory_order_relaxed);
+  if (blocks == 0) completed_.store(round, std::memory_order_release);
+  for (std::size_t l = used; l-- > 0;) {
+    lanes_[l].tickets.store(ticket_of(round, blocks_of(lanes_[l])), std::memory_order_release);
+  }
+  // close() either sees the full count, and waits for the line above, or sees that line's round.
+  arrived_.fetch_sub(members, std::memory_order_acq_rel);
+}
+
+void Pack::abandon(uint32_t round, uint32_t members) noexcept {
+  blocks_.store(0, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  used_.store(1, std::memory_order_relaxed);
+  closed_.store(kOneLane, std::memory_order_relaxed);
+  lanes_[0].tickets.store(ticket_of(round, kClosed), std::memory_order_release);
+  arrived_.fetch_sub(members, std::memory_order_acq_rel);
+}
+
+bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
+  std::atomic<uint64_t>& tickets = lanes_[lane].tickets;
+  // acquire: for open()'s release; who takes a block in between carries it on.
+  uint64_t ticket = tickets.load(std::memory_order_acquire);
+  while (left_of(ticket) != kClosed && left_of(ticket) != 0) {
+    if (tickets.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire)) {
+      *out_ticket = ticket;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Pack::do_block(uint32_t l, uint64_t ticket) noexcept {
+  // The round stays as it is until this block is done.
+  const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
+  {
+    const FpEnvironment environment;
+    const Lane& lane = lanes_[l];
+    const Range block =
+        block_of(lane.units.end - lane.units.begin, block_units_, blocks_of(lane) - left_of(ticket));
+    exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, [] { return true; });
+  }
+  // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits
+  // for.
+  return done_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks;
+}
+
+void Pack::close(uint32_t round, uint32_t members) noexcept {
+  // acq_rel, in one order with arrive(): the last member either finds the mark, or is found to have come.
+  uint32_t arrived = arrived_.load(std::memory_order_acquire);
+  while ((arrived & kShut) == 0 && arrived != members &&
+         !arrived_.compare_exchange_weak(arrived, arrived | kShut, std::memory_order_acq_rel)) {
+  }
+  std::atomic<uint64_t>& mark = lanes_[0].tickets;
+  if (arrived == members) {
+    // The last one is between arrive() and open(): it waits for nobody.
+    while (round_of(mark.load(std::memory_order_acquire)) != round) yield_this_thread();
+  }
+  // Shut in time, or opened before that?
+  if (round_of(mark.load(std::memory_order_acquire)) != round) return;
+  const uint32_t used = used_.load(std::memory_order_relaxed);
+  for (uint32_t l = 0; l < used; ++l) {
+    Lane& lane = lanes_[l];
+    uint64_t ticket = lane.tickets.load(std::memory_order_acquire);
+    while (left_of(ticket) != kClosed) {
+      if (!lane.tickets.compare_exchange_weak(ticket, ticket_of(round, kClosed), std::memory_order_acq_rel))
+        continue;
+      closed_.fetch_add(kOneLane + blocks_of(lane) - left_of(ticket), std::memory_order_acq_rel);
+      break;
+    }
+  }
+  uint64_t closed;
+  while ((closed = closed_.load(std::memory_order_acquire)) < used * kOneLane) yield_this_thread();
+  const auto taken = static_cast<uint32_t>(closed);
+  while (done_.load(std::memory_order_acquire) < taken) yield_this_thread();
+  // Who did the last block of all has yet to say so: it must not come into a later round, and members must
+  // not differ on how this one ended.
+  if (taken == 0 || taken != blocks_.load(std::memory_order_relaxed)) return;
+  while (!complete(round)) yield_this_thread();
+}
+
+void Pack::reset(uint32_t round) noexcept {
+  arrived_.store(0, std::memory_order_relaxed);
+  completed_.store(round, std::memory_order_relaxed);
+  for (Lane& lane : lanes_) lane.tickets.store(ticket_of(round, kClosed), std::memory_order_release);
+}
+
+}  // namespace dist

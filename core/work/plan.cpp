@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/work/plan.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace dist {
+namespace {
+
+std::size_t bytes_of(const Call& call, std::size_t t) noexcept {
+  const dist_tensor& tensor = call.in != nullptr ? call.in[t] : call.out[t];
+  return elements_of(tensor) * dtype_size(tensor.dtype);
+}
+
+// One past the last tensor of the pack that begins with `first`. The same on all members, as the sizes are.
+std::size_t end_of_pack(const Call& call, std::size_t first, int64_t bytes_per_pack) noexcept {
+  if (bytes_per_pack <= 0 || !call.sized_alike()) return call.n;
+  std::size_t bytes = 0;
+  std::size_t t = first;
+  while (t < call.n && bytes < static_cast<std::size_t>(bytes_per_pack)) bytes += bytes_of(call, t++);
+  return t;
+}
+
+std::size_t count_packs(const Call& call, int64_t bytes_per_pack) noexcept {
+  std::size_t packs = 0;
+  std::size_t first = 0;
+  do {
+    first = end_of_pack(call, first, bytes_per_pack);
+    ++packs;
+  } while (first < call.n);
+  return packs;
+}
+
+// The member's call, cut into packs: tensors [first, end) of each of its lists.
+void keep_pack(PlanSide& side, const Call& call, std::size_t first, std::size_t end, int members) {
+  std::pmr::vector<dist_tensor> in(&side.memory());
+  Call pack = call;
+  pack.n = end - first;
+  if (call.in != nullptr) {
+    in.reserve(pack.n * call.lists());
+    for (std::size_t j = 0; j < call.lists(); ++j) {
+      in.insert(in.end(), call.in + j * call.n + first, call.in + j * call.n + end);
+    }
+    pack.in = in.data();
+  }
+  if (call.out != nullptr) pack.out = call.out + first;
+  side.calls.emplace_back(side.memory());
+  side.calls.back().keep(pack, members);
+  side.calls.back().call().offer_in(side.offers.emplace_back());
+}
+
+}  // namespace
+
+Plan::Plan(Memory& memory, std::size_t num, Group& group, Arena* arena)
+    : Counted(memory),
+      helpers(arena),
+      progress(&group.progress()),
+      sides(&memory),
+      offers(&memory),
+      num_parts(num) {
+  const auto size = static_cast<std::size_t>(group.size());
+  group.watch_departures();
+  sides.resize(size);
+  offers.resize(num * size);
+  parts = static_cast<Part*>(memory.allocate(num * sizeof(Part), alignof(Part)));
+  for (std::size_t k = 0; k < num; ++k) new (&parts[k]) Part();
+}
+
+Plan::~Plan() {
+  for (std::size_t k = 0; k < num_parts; ++k) parts[k].~Part();
+  memory().free(parts, num_parts * sizeof(Part), alignof(Part));
+}
+
+PlannedWork::PlannedWork(Memory& memory, const Caller& caller, WorkList& list, std::size_t num_tensors,
+                         std::size_t num_parts)
+    : Work(memory, caller.group, list, caller.me, caller.timeout_ns),
+      caller_recorder_(caller.recorder),
+      failures_(caller.group.failures()),
+      ready_(num_tensors, 0, &memory),
+      not_ready_(num_parts, 0, &memory) {}
+
+Status PlannedWork::create(Memory& memory, const Caller& caller, Call& call, WorkList& list, Arena* helpers,
+                           int64_t bytes_per_pack, Ref<Work>* out) {
+  Group& group = caller.group;
+  DIST_TRY(group.open());
+  Statement& statement = group.draft(caller.me);
+  statement.asynchronous = 2;
+  DIST_TRY(call.check(caller.me, group.size(), statement));
+  statement.signature = mix(statement.signature, static_cast<uint64_t>(bytes_per_pack));
+  seal(statement, caller.tag);
+
+  const std::size_t packs = count_packs(call, bytes_per_pack);
+  auto side = make_counted<PlanSide>(memory, packs);
+  Ref<Plan> plan;
+  if (caller.me == 0) {
+    plan = make_counted<Plan>(memory, packs, group, helpers);
+    plan->statement = statement;
+    plan->sequence = group.sequence(0) + 1;
+    side->plan = plan.get();
+  }
+  for (std::size_t k = 0, first = 0; k < packs; ++k) {
+    const std::size_t end = end_of_pack(call, first, bytes_per_pack);
+    if (plan) plan->parts[k].end = end;
+    keep_pack(*side, call, first, end, group.size());
+    first = end;
+  }
+  auto work = make_counted<PlannedWork>(memory, caller, list, call.n, packs);
+  work->bytes_ = call.bytes;
+  DIST_TRY(work->meet(caller, *side, plan));
+  *out = Ref<Work>::adopt(work.take());
+  return kOk;
+}
+
+// All have made their sides: rank 0 puts them together while the others stay.
+Status PlannedWork::meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept {
+  Group& group = caller.group;
+  group.outgoing(caller.me).extra = &side;
+  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
+  if (!group.enter(caller.me)) return group.finish(caller.me);
+  const auto side_of = [&](int rank) {
+    return static_cast<PlanSide*>(const_cast<void*>(group.line(caller.me, rank).extra));
+  };
+  plan_ = Ref<Plan>::share(side_of(0)->plan);
+  if (made) {
+    const auto size = static_cast<std::size_t>(group.size());
+    for (std::size_t r = 0; r < size; ++r) {
+      made->sides[r] = Ref<PlanSide>::share(side_of(static_cast<int>(r)));
+      for (std::size_t k = 0; k < made->num_parts; ++k)
+        made->offers[k * size + r] = &made->sides[r]->offers[k];
+    }
+    for (std::size_t k = 0; k < made->num_parts; ++k) {
+      const Call& call = side.calls[k].call();
+      made->parts[k].exchange.emplace(call, group.size(), &made->offers[k * size], caller.cache_bytes);
+      for (int member = 0; member < group.size(); ++member) {
+        ErrorRecord why;
+        if (!made->parts[k].exchange->refuses(group, member, &why)) continue;
+        return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+      }
+    }
+  }
+  return group.finish(caller.me);
+}
+
+Status PlannedWork::begin_round() noexcept {
+  if (group_.poisoned()) return group_.failure();
+  if (failures_ != group_.failures()) {
+    return failed_precondition("a run has failed since this work was planned: plan it again");
+  }
+  DIST_TRY(check_cancel());
+  ++round_;
+  parts_to_come_ = plan_->num_parts;
+  std::fill(ready_.begin(), ready_.end(), 0);
+  for (std::size_t k = 0; k < plan_->num_parts; ++k) not_ready_[k] = plan_->parts[k].end - first_of(k);
+  begin();
+  // The plan's address is the same for all members, and no other plan's.
+  const uint64_t number = mix(reinterpret_cast<uintptr_t>(plan_.get()), round_);
+  record(caller_recorder_, plan_->statement, static_cast<uint32_t>(number >> 32), round_, bytes_);
+  return kOk;
+}
+
+Status PlannedWork::start() {
+  if (!under_way()) {
+    DIST_TRY(begin_round());
+  } else if (parts_to_come_ == 0) {
+    return failed_precondition("dist_work_start(): this work is under way; wait for it first");
+  }
+  // What dist_work_ready() has not named yet.
+  for (std::size_t k = 0; k < plan_->num_parts; ++k) {
+    if (not_ready_[k] != 0 || plan_->parts[k].end == first_of(k)) arrive(k);
+  }
+  return kOk;
+}
+
+std::size_t PlannedWork::part_of(std::size_t tensor) const noexcept {
+  const Plan::Part* const first = plan_->parts;
+  const Plan::Part* const end = first + plan_->num_parts;
+  const auto after = [](std::size_t t, const Plan::Part& part) { return t < part.end; };
+  return static_cast<std::size_t>(std::upper_bound(first, end, tensor, after) - first);
+}
+
+Status PlannedWork::ready(std::size_t tensor) {
+  if (tensor >= ready_.size()) {
+    return invalid_argument("dist_work_ready(): tensor is %zu; the plan has %zu", tensor, ready_.size());
+  }
+  if (!under_way()) DIST_TRY(begin_round());
+  const std::size_t part = part_of(tensor);
+  // One by one, or with the rest, by dist_work_start().
+  if (ready_[tensor] != 0 || not_ready_[part] == 0) {
+    return failed_precondition("dist_work_ready(): tensor %zu is ready already in this round", tensor);
+  }
+  ready_[tensor] = 1;
+  if (--not_ready_[part] == 0) arrive(part);
+  return kOk;
+}
+
+// The part's tensors are ready on this member.
+void PlannedWork::arrive(std::size_t k) noexcept {
+  Plan::Part& part = plan_->parts[k];
+  not_ready_[k] = 0;
+  const auto members = static_cast<uint32_t>(group_.size());
+  if (--parts_to_come_ == 0) {
+    // release: with what this member wrote, for those who look whether it has come.
+    plan_->sides[static_cast<std::size_t>(rank())]->round.store(round_, std::memory_order_release);
+  }
+  if (!part.pack.arrive(members)) return;
+  part.pack.open(round_, members, group_.lanes(), *part.exchange);
+  // Who waits takes part.
+  group_.progress().advance();
+  if (part.exchange->bytes() <= Pack::kAtOnceBytes) {
+    help(k);
+  } else if (plan_->helpers != nullptr) {
+    submit(static_cast<uint32_t>(k));
+  }
+}
+
+// Each task holds the plan, which may end before oneTBB comes to it. Where oneTBB cannot, the members do the
+// work.
+void PlannedWork::submit(uint32_t part) noexcept {
+  for (int i = 0; i < group_.lanes(); ++i) {
+    plan_->retain();
+    if (plan_->helpers->submit(run_task, plan_.get(), part, 1).ok()) continue;
+    plan_->release();
+    return;
+  }
+}
+
+void PlannedWork::run_task(void* plan, uint32_t part) noexcept {
+  auto* shared = static_cast<Plan*>(plan);
+  shared->parts[part].pack.help(part, [&] { shared->progress->advance(); });
+  shared->release();
+}
+
+void PlannedWork::help(std::size_t part) noexcept {
+  plan_->parts[part].pack.help(static_cast<uint32_t>(rank()), [&] { group_.progress().advance(); });
+}
+
+bool PlannedWork::advance() noexcept {
+  for (std::size_t k = 0; k < plan_->num_parts; ++k) {
+    if (!plan_->parts[k].pack.complete(round_)) help(k);
+  }
+  return complete();
+}
+
+bool PlannedWork::complete() const noexcept {
+  return std::all_of(plan_->parts, plan_->parts + plan_->num_parts,
+                     [&](const Plan::Part& part) { return part.pack.complete(round_); });
+}
+
+void PlannedWork::give_up() noexcept {
+  for (std::size_t k = 0; k < plan_->num_parts; ++k) {
+    plan_->parts[k].pack.close(round_, static_cast<uint32_t>(group_.size()));
+  }
+}
+
+bool PlannedWork::has_come(int rank) const noexcept {
+  const uint32_t round = plan_->sides[static_cast<std::size_t>(rank)]->round.load(std::memory_order_acquire);
+  return static_cast<int32_t>(round - round_) >= 0;
+}
+
+void PlannedWork::check(int64_t waited_ns) noexcept {
+  if (stuck() && !complete()) group_.condemn(report(Trouble::kDisagreement, waited_ns));
+}
+
+ErrorRecord PlannedWork::report(Trouble trouble, int64_t waited_ns) const noexcept {
+  return report_on_works(group_, plan_->sequence, trouble, waited_ns, [&](int rank) -> const Statement* {
+    return has_come(rank) ? &plan_->statement : nullptr;
+  });
+}
+
+}  // namespace dist

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planned collectives: what is checked, compared and copied once, and then run any number of times.
+//
+// To make a plan is itself a collective. Afterwards a round costs each member one compare (has a run failed
+// since?) and one addition a pack: no allocation, no lock, no statement. A list travels in packs of about the
+// size that was asked for; each begins as soon as all members have said that its tensors are ready, so that
+// the exchange of one goes on while the next is being computed.
+//
+// A run that fails may have stopped members at different rounds: plans made before it are over.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "core/base/arena.hpp"
+#include "core/collective/collectives.hpp"
+#include "core/collective/exchange.hpp"
+#include "core/work/kept_call.hpp"
+#include "core/work/pack.hpp"
+#include "core/work/work.hpp"
+
+namespace dist {
+
+struct Plan;
+
+// What one member brings to a plan.
+struct PlanSide final : Counted {
+  PlanSide(Memory& memory, std::size_t packs) : Counted(memory), calls(&memory), offers(&memory) {
+    calls.reserve(packs);
+    offers.reserve(packs);
+  }
+  std::pmr::vector<KeptCall> calls;  // pack by pack
+  std::pmr::vector<Offer> offers;
+  Plan* plan = nullptr;                            // rank 0's: while the plan is being made
+  alignas(kApart) std::atomic<uint32_t> round{0};  // the latest for which all is ready
+};
+
+// What all members share.
+struct Plan final : Counted {
+  struct Part {
+    Pack pack;
+    std::optional<Exchange> exchange;
+    std::size_t end = 0;  // one past its last tensor
+  };
+
+  Plan(Memory& memory, std::size_t num_parts, Group& group, Arena* helpers);
+  ~Plan() override;
+
+  Arena* const helpers;
+  Word* const progress;                   // the group's
+  std::pmr::vector<Ref<PlanSide>> sides;  // rank by rank
+  std::pmr::vector<const Offer*> offers;  // part by part, rank by rank
+  Part* parts = nullptr;
+  const std::size_t num_parts;
+  Statement statement;
+  int64_t sequence = 0;  // of the meeting that made it
+};
+
+class PlannedWork final : public Work {
+ public:
+  // Collective. `helpers` as in Channel.
+  static Status create(Memory& memory, const Caller& caller, Call& call, WorkList& list, Arena* helpers,
+                       int64_t bytes_per_pack, Ref<Work>* out);
+
+  PlannedWork(Memory& memory, const Caller& caller, WorkList& list, std::size_t num_tensors,
+              std::size_t num_parts);
+
+  Status start() override;
+  Status ready(std::size_t tensor) override;
+  bool has_come(int rank) const noexcept override;
+  void check(int64_t waited_ns) noexcept override;
+  ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override;
+  const Statement& statement(int64_t* out_sequence) const noexcept override {
+    *out_sequence = plan_->sequence;
+    return plan_->statement;
+  }
+
+ private:
+  static void run_task(void* plan, uint32_t part) noexcept;
+  bool advance() noexcept override;
+  void give_up() noexcept override;
+  bool complete() const noexcept override;
+
+  Status meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept;
+  Status begin_round() noexcept;
+  void arrive(std::size_t part) noexcept;
+  void submit(uint32_t part) noexcept;
+  void help(std::size_t part) noexcept;
+  std::size_t first_of(std::size_t part) const noexcept { return part == 0 ? 0 : plan_->parts[part - 1].end; }
+  std::size_t part_of(std::size_t tensor) const noexcept;
+
+  Ref<Plan> plan_;
+  Recorder* const caller_recorder_;
+  std::size_t bytes_ = 0;
+  const uint32_t failures_;  // of the group's runs, when the plan was made
+  uint32_t round_ = 0;
+  std::size_t parts_to_come_ = 0;            // this round: those that are not ready
+  std::pmr::vector<unsigned char> ready_;    // this round: tensor by tensor
+  std::pmr::vector<std::size_t> not_ready_;  // this round: part by part, how many tensors
+};
+
+}  // namespace dist

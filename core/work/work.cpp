@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/work/work.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace dist {
+namespace {
+
+// One sleep at most, so that trouble which nobody announces is seen.
+constexpr int64_t kLongestSleepNs = 100'000'000;
+// Several groups have several words to sleep on: then looks are this far apart.
+constexpr int64_t kLookNs = 1'000'000;
+
+// Any of several works.
+class AnyWork final : public Waits {
+ public:
+  AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
+  std::size_t size() const noexcept override { return n_; }
+  Wait at(std::size_t i) const noexcept override { return {&works_[i]->gathering(), works_[i]->rank(), 0}; }
+
+ private:
+  Work* const* const works_;
+  const std::size_t n_;
+};
+
+bool one_group(Work* const* works, std::size_t n) noexcept {
+  return std::all_of(works, works + n, [&](const Work* w) { return &w->group() == &works[0]->group(); });
+}
+
+int64_t longest_sleep(Work* const* works, std::size_t n, int64_t left_ns, bool limited) noexcept {
+  const int64_t longest = one_group(works, n) ? kLongestSleepNs : kLookNs;
+  const int64_t slice = works[0]->group().host().slice_ns(limited ? left_ns : -1);
+  return slice < 0 ? longest : std::min(slice, longest);
+}
+
+// For one that is counted as a sleeper already: it must do nothing, as what follows trouble waits until
+// nobody sleeps any more.
+bool worth_a_look(Work* const* works, std::size_t n) noexcept {
+  return std::any_of(works, works + n, [](const Work* w) { return w->settled() || w->stuck(); });
+}
+
+// The first that has ended, or n.
+std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
+  std::size_t i = 0;
+  while (i < n && !works[i]->ended()) ++i;
+  return i;
+}
+
+}  // namespace
+
+int WorkGathering::size() const noexcept { return work_.group().size(); }
+int32_t WorkGathering::number() const noexcept { return work_.group().number(); }
+int32_t WorkGathering::replica(int rank) const noexcept { return work_.group().replica(rank); }
+int32_t WorkGathering::part_of() const noexcept { return work_.group().part_of(); }
+bool WorkGathering::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
+const Statement& WorkGathering::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
+  return work_.statement(out_sequence);
+}
+bool WorkGathering::claim() noexcept { return work_.group().claim(); }
+void WorkGathering::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
+
+void WorkList::add(Work& work) noexcept {
+  work.list_ = this;
+  work.previous_ = nullptr;
+  work.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &work;
+  first_ = &work;
+}
+
+void WorkList::remove(Work& work) noexcept {
+  if (work.previous_ != nullptr) {
+    work.previous_->next_ = work.next_;
+  } else {
+    first_ = work.next_;
+  }
+  if (work.next_ != nullptr) work.next_->previous_ = work.previous_;
+  if (next_look_ == &work) next_look_ = work.next_;
+  work.list_ = nullptr;
+}
+
+void WorkList::advance() noexcept {
+  if (next_look_ == nullptr) next_look_ = first_;
+  for (int looks = 0; next_look_ != nullptr && looks < kLooks;) {
+    Work* const work = next_look_;
+    next_look_ = work->next_;
+    if (!work->ended()) ++looks;
+  }
+}
+
+Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
+  Status first;
+  while (first_ != nullptr) {
+    Work& work = *first_;
+    if (!returned.ok() && !work.ended() && work.missing() >= 0) {
+      // Who fails waits for nobody: the peers are told, and this member's tensors are let go.
+      // That it leaves is not known yet, so that nobody differs: the verdict is given here.
+      ErrorRecord report = work.report(Trouble::kCancelled, 0);
+      report.code = DIST_ABORTED;
+      const int32_t id = work.group().replica(work.rank());
+      const int32_t part_of = work.group().part_of();
+      blame(report, id, part_of);
+      copy_text(report.received, status_name(returned.code()));
+      std::snprintf(report.message, sizeof report.message, "%s %d failed with %s: %.900s",
+                    member_word(part_of), id, status_name(returned.code()), failure.message);
+      hint_to_mend(report, part_of);
+      work.group().condemn(report);
+    }
+    const Status ended = wait(work, 0);
+    if (first.ok() && !ended.ok()) first = ended;
+  }
+  return first;
+}
+
+void Work::begin() noexcept {
+  owner_.add(*this);
+  if (cancel_ && !cancel_->add(cancel_link_)) group_.cancel(cancel_->reason());
+}
+
+Status Work::check_cancel() noexcept {
+  if (!cancel_ || !cancel_->signalled()) return kOk;
+  group_.cancel(cancel_->reason());
+  return group_.failure();
+}
+
+void Work::record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
+                  std::size_t bytes) noexcept {
+  recorder_ = recorder;
+  if (recorder == nullptr) return;
+  recorded_ = recorder->issue({static_cast<int32_t>(statement.collective), statement.op, statement.dtype,
+                               group_.number(), group_.size(), number, sequence, true, bytes, statement.tag});
+}
+
+void Work::end(dist_status code) noexcept {
+  if (cancel_) cancel_->remove(cancel_link_);
+  if (recorder_ != nullptr) recorder_->complete(recorded_, code);
+  code_ = code;
+  ended_in_ = group_.failures();
+  owner_.remove(*this);
+}
+
+bool Work::ended() noexcept {
+  if (!under_way()) return true;
+  if (advance()) {
+    end(DIST_OK);
+    return true;
+  }
+  if (!group_.poisoned()) return false;
+  group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
+  give_up();
+  // What was complete before the trouble is: on all members.
+  const bool well = complete();
+  end(well ? DIST_OK : group_.failure().code());
+  return true;
+}
+
+int Work::missing() const noexcept {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (!has_come(rank)) return rank;
+  }
+  return -1;
+}
+
+bool Work::stuck() const noexcept {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    if (group_.has_left(rank) && !has_come(rank)) return true;
+  }
+  return false;
+}
+
+Status Work::result() noexcept {
+  if (code_ == DIST_OK) return kOk;
+  // The group's report may be a later run's.
+  const ErrorRecord* const report = ended_in_ == group_.failures() ? group_.report() : nullptr;
+  if (report != nullptr) return fail(*report);
+  return fail(code_, "this work failed in an earlier run, with %s", status_name(code_));
+}
+
+Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
+  std::size_t at = first_ended(works, n);
+  const auto done = [&] { return (at = first_ended(works, n)) < n; };
+  Group& group = works[0]->group();
+  if (at == n && !spin_until(group.policy(), done)) {
+    const int64_t start = group.host().now_ns();
+    if (timeout_ns == 0) timeout_ns = works[0]->timeout_ns();
+    if (timeout_ns == 0) timeout_ns = group.timeout_ns();
+    const AnyWork any(works, n);
+    const BlockedHere blocked(group.wait_graph(), group.replica(works[0]->rank()), any);
+    for (;;) {
+      int64_t waited_ns = 0;
+      const Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);
+      for (std::size_t i = 0; i < n; ++i) {
+        works[i]->check(waited_ns);
+        if (overdue != Trouble::kNone && works[i]->missing() >= 0)
+          works[i]->group().condemn(works[i]->report(overdue, waited_ns));
+      }
+      // acquire keeps this before done(): what happens later ends the sleep.
+      const uint32_t seen = group.progress().value.load(std::memory_order_acquire);
+      if (done()) break;
+      group.progress().sleep(seen, longest_sleep(works, n, timeout_ns - waited_ns, timeout_ns > 0),
+                             group.policy(), [&] { return worth_a_look(works, n); });
+      if (at < n || done()) break;
+    }
+  }
+  *out_index = at;
+  return works[at]->result();
+}
+
+Status wait(Work& work, int64_t timeout_ns) noexcept {
+  if (!work.under_way()) return work.result();
+  Work* const one = &work;
+  std::size_t index;
+  return wait_any(&one, 1, timeout_ns, &index);
+}
+
+}  // namespace dist
