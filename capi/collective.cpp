@@ -7,8 +7,7 @@
 #include "core/collective/reduce_apply.hpp"
 #include "core/run/exchange_values.hpp"
 #include "core/run/merge_call.hpp"
-#include "core/work/channel.hpp"
-#include "core/work/plan.hpp"
+#include "core/run/works.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -52,21 +51,12 @@ Status require_plain(const dist_collective_options& options, const char* name) n
 }
 
 // Begins the call, or plans it, instead of waiting for its end.
-Status issue(Replica& replica, const Caller& caller, Call& call, const dist_collective_options& options) {
-  Subgroup* subgroup = unwrap(const_cast<dist_group*>(options.group));
-  LazyChannel& channel = subgroup == nullptr ? replica.pool().channel() : subgroup->channel;
-  Memory& memory = replica.pool().memory();
+Status begin(Replica& replica, const Caller& caller, Call& call, const dist_collective_options& options) {
+  const Subgroup* const subgroup = unwrap(options.group);
   Ref<Work> work;
-  if (options.planned != 0) {
-    const auto& strategy = *static_cast<const Strategy*>(replica.pool().owner());
-    const int64_t bytes_per_pack =
-        options.bytes_per_pack != 0 ? options.bytes_per_pack : strategy.communication().bytes_per_pack;
-    DIST_TRY(
-        PlannedWork::create(memory, caller, call, replica.works(), channel.helpers(), bytes_per_pack, &work));
-    work->end_by(unwrap(options.cancel));
-  } else {
-    DIST_TRY(channel.get().issue(caller, call, replica.works(), unwrap(options.cancel), &work));
-  }
+  DIST_TRY(options.planned != 0
+               ? plan(replica, subgroup, caller, call, options.bytes_per_pack, unwrap(options.cancel), &work)
+               : issue(replica, subgroup, caller, call, unwrap(options.cancel), &work));
   *options.out_work = wrap(work.take());
   return kOk;
 }
@@ -103,11 +93,8 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
                        Call call = call_of(collective, tensors, given);
                        set(call);
                        Replica& self = unwrap(replica);
-                       if (given.out_work != nullptr) return issue(self, caller, call, given);
-                       // Without oneTBB's threads, work goes on when its members come by.
-                       if (!self.works().empty() && self.pool().channel().helpers() == nullptr)
-                         self.works().advance();
-                       return dist::collective(caller, call);
+                       if (given.out_work != nullptr) return begin(self, caller, call, given);
+                       return collective_of(self, caller, call);
                      });
 }
 

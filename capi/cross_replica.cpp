@@ -251,7 +251,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
     Replica& self = unwrap(replica);
     DIST_TRY(self.check_whole("dist_replica_update"));
     ValueRef result;
-    DIST_TRY(replica_update_values(self, *static_cast<Strategy*>(self.pool().owner()), call, &result));
+    DIST_TRY(replica_update_values(self, *self.pool().owner(), call, &result));
     give(std::move(result), out_result);
     return kOk;
   });

@@ -34,7 +34,7 @@ Status partition_of(dist_replica* replica, const char* call, Partition* out) noe
   DeviceTeam* team = nullptr;
   DIST_TRY(find_team(capi::unwrap(replica), call, &team));
   out->num_logical_devices = team->num_devices();
-  out->spmd = static_cast<const Strategy*>(team->pool().owner())->spmd();
+  out->spmd = team->pool().owner()->spmd();
   return kOk;
 }
 
@@ -280,7 +280,7 @@ dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinat
     DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
     DeviceTeam* team = nullptr;
     DIST_TRY(find_own_team(capi::unwrap(device), kCall, &team));
-    const DeviceAssignment* const assignment = static_cast<Strategy*>(team->pool().owner())->assignment();
+    const DeviceAssignment* const assignment = team->pool().owner()->assignment();
     if (assignment == nullptr) {
       return failed_precondition(
           "%s(): the strategy was made without a device_assignment, so that nothing is known of places",

@@ -40,6 +40,8 @@ int64_t deadline_after(int64_t start_ns, int64_t timeout_ns) noexcept;
 // The error that a forked child gets.
 Status in_forked_child() noexcept;
 
+class Strategy;
+
 // What a run calls on every replica. It may throw nothing but the system's forced unwind (pthread_exit). The
 // pool keeps a copy, for replicas that begin late, past the run's deadline.
 struct Body {
@@ -74,7 +76,7 @@ class ReplicaPool {
     int64_t timeout_ns;  // how long dist_replica_enter() and dist_replica_leave() wait
     ChannelHome channels;
     FlightRecorder* recorder;
-    void* owner;      // the strategy, which lies above
+    Strategy* owner;  // lies above: it is handed out, and nothing of it is known here
     Counted* keeper;  // the same, for threads that it must outlive
     bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
     const DeviceMesh* devices = nullptr;   // what each replica is made of; NULL: of nothing but itself
@@ -83,6 +85,7 @@ class ReplicaPool {
     const Placement* placement = nullptr;  // of replicas and their logical devices; NULL: anywhere
     const ReplicaPool* outer = nullptr;    // in whose runs these are inside; NULL: none
     std::size_t stack_bytes = 0;           // of each library thread; 0: the system's default
+    int64_t bytes_per_pack = 0;            // of planned lists; 0: all
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -93,7 +96,9 @@ class ReplicaPool {
   ReplicaPool& operator=(const ReplicaPool&) = delete;
 
   Status start() noexcept;
-  void* owner() const noexcept { return options_.owner; }
+  Strategy* owner() const noexcept { return options_.owner; }
+  // About how much a pack of a planned list has, where the call does not say; 0: all.
+  int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
   bool alone() const noexcept { return options_.alone; }
   MergeSlot& merge_slot() noexcept { return merge_slot_; }
   // The logical devices of a replica; NULL: it has none.

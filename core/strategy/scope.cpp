@@ -67,7 +67,7 @@ void ThreadDefault::end() noexcept {
   if (strategy_ != nullptr) (void)Strategy::destroy(std::exchange(strategy_, nullptr));
 }
 
-Strategy* owner_of(const Replica& replica) noexcept { return static_cast<Strategy*>(replica.pool().owner()); }
+Strategy* owner_of(const Replica& replica) noexcept { return replica.pool().owner(); }
 
 // The replica in whose function this thread is, also where it has let go of it; NULL: none.
 const Replica* function_of(const Current& here) noexcept {

@@ -208,6 +208,7 @@ ReplicaPool::Options Strategy::pool_options(const StrategyOptions& options, cons
   wanted.channels = {helpers, &async_memory_, last_level_cache_bytes()};
   wanted.recorder = &recorder_;
   wanted.owner = this;
+  wanted.bytes_per_pack = options.communication.bytes_per_pack;
   wanted.keeper = this;
   wanted.alone = has_one_replica(options.kind);
   wanted.devices = options.kind == DIST_STRATEGY_MESH ? &mesh_ : nullptr;

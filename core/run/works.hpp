@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A replica's collectives beside its works: begun, planned, or waited for.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/cancel.hpp"
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/collective/collectives.hpp"
+#include "core/run/replica.hpp"
+#include "core/run/subgroups.hpp"
+#include "core/work/work.hpp"
+
+namespace dist {
+
+// Begins a collective of the group (NULL: all replicas), which `cancel` ends (NULL: nothing does).
+Status issue(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, Cancel* cancel,
+             Ref<Work>* out);
+// Plans it, in packs of about so many bytes; 0: as the strategy says.
+Status plan(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, int64_t bytes_per_pack,
+            Cancel* cancel, Ref<Work>* out);
+
+void advance_works(Replica& replica) noexcept;
+
+// Makes a collective, and waits for it.
+inline Status collective_of(Replica& replica, const Caller& caller, Call& call) noexcept {
+  if (!replica.works().empty()) advance_works(replica);
+  return collective(caller, call);
+}
+
+}  // namespace dist
