@@ -13,12 +13,6 @@ type ApplyOptions struct {
 	Function     ApplyFunc // nil: gradient descent. Replica 0's is used
 }
 
-// The kinds of dist_apply_options.
-const (
-	applySGD      = 1
-	applyCallback = 2
-)
-
 // ReduceApply reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
 // Parameters and states are mirrored: every replica gives its own copy, equal to the others', or all give the same one.
 // norm is that of the gradients before the clip; 0 without one.

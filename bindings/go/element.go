@@ -7,27 +7,6 @@ import (
 	"reflect"
 )
 
-// DType is the type of a tensor's elements.
-type DType int
-
-// The types.
-const (
-	F16       DType = 1 // IEEE 754 binary16: Float16
-	BF16      DType = 2 // the upper half of a float32: BFloat16
-	F32       DType = 3
-	F64       DType = 4
-	I8        DType = 5
-	U8        DType = 6
-	I16       DType = 7
-	U16       DType = 8
-	I32       DType = 9
-	U32       DType = 10
-	I64       DType = 11
-	U64       DType = 12
-	Complex64 DType = 13
-	Bool      DType = 14
-)
-
 var dtypes = map[DType]struct {
 	name  string
 	bytes int

@@ -13,28 +13,6 @@ import (
 	"libdist.example/dist/internal/cdist"
 )
 
-// Code says what kind of failure an error is. Every code is an error itself, to compare with by errors.Is.
-type Code int
-
-// The codes, with the numbers of libdist, Abseil and gRPC.
-const (
-	ErrCancelled          Code = 1  // Strategy.Cancel was called, or a context ended
-	ErrUnknown            Code = 2  // a function of the program's own failed
-	ErrInvalidArgument    Code = 3  // the arguments are wrong whatever the state
-	ErrDeadlineExceeded   Code = 4  // a peer did not arrive, or the run did not end, in time
-	ErrNotFound           Code = 5  // no such key, name or file
-	ErrAlreadyExists      Code = 6  // a name is taken
-	ErrPermissionDenied   Code = 7  // the system refuses
-	ErrResourceExhausted  Code = 8  // no memory, or no thread could be made
-	ErrFailedPrecondition Code = 9  // right arguments, wrong moment: closed, or in the other context
-	ErrAborted            Code = 10 // a peer failed first; the report names it
-	ErrOutOfRange         Code = 11 // past the end: a dataset has no further batch
-	ErrUnimplemented      Code = 12 // not offered by this strategy, dtype or build
-	ErrInternal           Code = 13 // a defect of libdist: please report it
-	ErrUnavailable        Code = 14 // a worker or service cannot be reached
-	ErrDataLoss           Code = 15 // a file or message is cut short or corrupt
-)
-
 // String is the code as libdist spells it: "INVALID_ARGUMENT".
 func (c Code) String() string { return cdist.Dist_status_name(int32Of(int(c))) }
 

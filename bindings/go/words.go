@@ -29,6 +29,19 @@ func init() {
 		static_shapes worker_batches worker_index logical_device num_input_pipelines input_pipeline_id`) {
 		cFields[field] = true
 	}
+	constantWords["DIST_OK"] = "nil"
+	constantWords["DIST_APPLY_SGD"], constantWords["DIST_APPLY_CALLBACK"] = "gradient descent", "ApplyOptions.Function"
+	kindWords["DIST_APPLY_"] = "ApplyOptions"
+}
+
+// wordTable is a table of C's words and this package's, a pair in each line.
+func wordTable(lines string) map[string]string {
+	words := strings.Fields(lines)
+	table := make(map[string]string, len(words)/2)
+	for i := 0; i < len(words); i += 2 {
+		table[words[i]] = words[i+1]
+	}
+	return table
 }
 
 // inGo is a message of the core's in this package's words. What a report quotes of a program's own text keeps its

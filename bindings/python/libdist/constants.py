@@ -1,270 +1,269 @@
 # SPDX-License-Identifier: Apache-2.0
+# Written by bindings/enums.py from the headers: do not edit.
 """The numbers of dist/types.h as enums. Functions take an enum's member, or its number."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-from . import _cdist
-
 
 class Status(IntEnum):
     """What a call came to; the numbers are those of Abseil and gRPC. Every failure is an exception: see DistError."""
 
-    OK = _cdist.DIST_OK
-    CANCELLED = _cdist.DIST_CANCELLED
-    UNKNOWN = _cdist.DIST_UNKNOWN
-    INVALID_ARGUMENT = _cdist.DIST_INVALID_ARGUMENT
-    DEADLINE_EXCEEDED = _cdist.DIST_DEADLINE_EXCEEDED
-    NOT_FOUND = _cdist.DIST_NOT_FOUND
-    ALREADY_EXISTS = _cdist.DIST_ALREADY_EXISTS
-    PERMISSION_DENIED = _cdist.DIST_PERMISSION_DENIED
-    RESOURCE_EXHAUSTED = _cdist.DIST_RESOURCE_EXHAUSTED
-    FAILED_PRECONDITION = _cdist.DIST_FAILED_PRECONDITION
-    ABORTED = _cdist.DIST_ABORTED
-    OUT_OF_RANGE = _cdist.DIST_OUT_OF_RANGE
-    UNIMPLEMENTED = _cdist.DIST_UNIMPLEMENTED
-    INTERNAL = _cdist.DIST_INTERNAL
-    UNAVAILABLE = _cdist.DIST_UNAVAILABLE
-    DATA_LOSS = _cdist.DIST_DATA_LOSS
+    OK = 0  # no failure
+    CANCELLED = 1  # Strategy.cancel() or the like ended it
+    UNKNOWN = 2  # a function of the program's own failed
+    INVALID_ARGUMENT = 3  # the arguments are wrong whatever the state
+    DEADLINE_EXCEEDED = 4  # a peer did not arrive, or the run did not end, in time
+    NOT_FOUND = 5  # no such key, name or file
+    ALREADY_EXISTS = 6  # a name is taken
+    PERMISSION_DENIED = 7  # the system refuses
+    RESOURCE_EXHAUSTED = 8  # no memory, or no thread could be made
+    FAILED_PRECONDITION = 9  # right arguments, wrong moment: closed, its run has ended, or in the other context
+    ABORTED = 10  # a peer failed first; the report names it
+    OUT_OF_RANGE = 11  # past the end: a dataset has no further batch
+    UNIMPLEMENTED = 12  # not offered by this strategy, dtype or build
+    INTERNAL = 13  # a defect of libdist: please report it
+    UNAVAILABLE = 14  # a worker or service cannot be reached
+    DATA_LOSS = 15  # a file or message is cut short or corrupt
 
 
 class DType(IntEnum):
     """The type of a tensor's elements."""
 
-    F16 = _cdist.DIST_F16
-    BF16 = _cdist.DIST_BF16
-    F32 = _cdist.DIST_F32
-    F64 = _cdist.DIST_F64
-    I8 = _cdist.DIST_I8
-    U8 = _cdist.DIST_U8
-    I16 = _cdist.DIST_I16
-    U16 = _cdist.DIST_U16
-    I32 = _cdist.DIST_I32
-    U32 = _cdist.DIST_U32
-    I64 = _cdist.DIST_I64
-    U64 = _cdist.DIST_U64
-    COMPLEX64 = _cdist.DIST_COMPLEX64
-    BOOL = _cdist.DIST_BOOL
+    F16 = 1  # IEEE 754 binary16
+    BF16 = 2  # bfloat16: the upper half of a binary32
+    F32 = 3
+    F64 = 4
+    I8 = 5
+    U8 = 6
+    I16 = 7
+    U16 = 8
+    I32 = 9
+    U32 = 10
+    I64 = 11
+    U64 = 12
+    COMPLEX64 = 13  # two F32: real, imaginary
+    BOOL = 14  # one byte: 0 is false, all else true; written as 0 or 1
 
 
 class ReduceOp(IntEnum):
     """How contributions become one."""
 
-    SUM = _cdist.DIST_REDUCE_SUM
-    MEAN = _cdist.DIST_REDUCE_MEAN
-    MIN = _cdist.DIST_REDUCE_MIN
-    MAX = _cdist.DIST_REDUCE_MAX
-    PROD = _cdist.DIST_REDUCE_PROD
-    USER = _cdist.DIST_REDUCE_USER
+    SUM = 1  # added, left to right by replica id
+    MEAN = 2  # the sum, divided by how many there are, or by the weights
+    MIN = 3  # the smallest; of booleans: and
+    MAX = 4  # the largest; of booleans: or
+    PROD = 5  # multiplied
+    USER = 6  # by a function of the program's own
 
 
 class Collective(IntEnum):
     """Which collective an error or a straggler's row speaks of."""
 
-    NONE = _cdist.DIST_COLLECTIVE_NONE
-    ALL_REDUCE = _cdist.DIST_COLLECTIVE_ALL_REDUCE
-    BROADCAST = _cdist.DIST_COLLECTIVE_BROADCAST
-    BARRIER = _cdist.DIST_COLLECTIVE_BARRIER
-    MERGE_CALL = _cdist.DIST_COLLECTIVE_MERGE_CALL
-    RETURN = _cdist.DIST_COLLECTIVE_RETURN
-    REDUCE = _cdist.DIST_COLLECTIVE_REDUCE
-    REDUCE_SCATTER = _cdist.DIST_COLLECTIVE_REDUCE_SCATTER
-    ALL_GATHER = _cdist.DIST_COLLECTIVE_ALL_GATHER
-    GATHER = _cdist.DIST_COLLECTIVE_GATHER
-    SCATTER = _cdist.DIST_COLLECTIVE_SCATTER
-    ALL_TO_ALL = _cdist.DIST_COLLECTIVE_ALL_TO_ALL
-    SCAN = _cdist.DIST_COLLECTIVE_SCAN
-    PERMUTE = _cdist.DIST_COLLECTIVE_PERMUTE
-    REDUCE_APPLY = _cdist.DIST_COLLECTIVE_REDUCE_APPLY
-    HALO_EXCHANGE = _cdist.DIST_COLLECTIVE_HALO_EXCHANGE
-    RESHARD = _cdist.DIST_COLLECTIVE_RESHARD
+    NONE = 0
+    ALL_REDUCE = 1
+    BROADCAST = 2
+    BARRIER = 3
+    MERGE_CALL = 4
+    RETURN = 5  # the end of the replica function, where all meet too
+    REDUCE = 6
+    REDUCE_SCATTER = 7
+    ALL_GATHER = 8
+    GATHER = 9
+    SCATTER = 10
+    ALL_TO_ALL = 11
+    SCAN = 12
+    PERMUTE = 13
+    REDUCE_APPLY = 14
+    HALO_EXCHANGE = 15
+    RESHARD = 16
 
 
 class Numerics(IntEnum):
-    """What the bits of a sum depend on: the order of replica ids, or the contributions alone."""
+    """What the bits of a sum depend on."""
 
-    ORDERED = _cdist.DIST_NUMERICS_ORDERED
-    REPRODUCIBLE = _cdist.DIST_NUMERICS_REPRODUCIBLE
+    ORDERED = 0  # the contributions in the order of replica ids
+    REPRODUCIBLE = 1  # the contributions alone, whoever brings them: added exactly, rounded once
 
 
 class ScanKind(IntEnum):
-    """Whether replica r's own contribution is in its result of a scan."""
+    """Where a scan begins."""
 
-    INCLUSIVE = _cdist.DIST_SCAN_INCLUSIVE
-    EXCLUSIVE = _cdist.DIST_SCAN_EXCLUSIVE
+    INCLUSIVE = 0  # replica r's own contribution is in its result
+    EXCLUSIVE = 1  # only those of replicas 0 .. r-1 are
 
 
 class StrategyKind(IntEnum):
     """How values and variables are placed."""
 
-    MIRRORED = _cdist.DIST_STRATEGY_MIRRORED
-    ONE_DEVICE = _cdist.DIST_STRATEGY_ONE_DEVICE
-    DEFAULT = _cdist.DIST_STRATEGY_DEFAULT
-    CENTRAL_STORAGE = _cdist.DIST_STRATEGY_CENTRAL_STORAGE
-    MESH = _cdist.DIST_STRATEGY_MESH
+    MIRRORED = 0  # R replicas; every variable has R equal copies
+    ONE_DEVICE = 1  # one replica, for programs that run on one or many
+    DEFAULT = 2  # one replica: what a program has that never chose a strategy
+    CENTRAL_STORAGE = 3  # R replicas; every variable has one copy, which all of them read
+    MESH = 4  # as MIRRORED, of replicas made of logical devices (TPUStrategy)
 
 
 class Threads(IntEnum):
     """On which threads the replicas run."""
 
-    CALLER = _cdist.DIST_THREADS_CALLER
-    LIBRARY = _cdist.DIST_THREADS_LIBRARY
-    HOST = _cdist.DIST_THREADS_HOST
+    CALLER = 0  # run()'s caller is replica 0; the others are library threads
+    LIBRARY = 1  # all are library threads; run()'s caller waits
+    HOST = 2  # none: the program's own threads come in by Strategy.enter()
 
 
 class Placement(IntEnum):
     """Where library threads run."""
 
-    FREE = _cdist.DIST_PLACEMENT_FREE
-    CORES = _cdist.DIST_PLACEMENT_CORES
+    FREE = 0  # wherever the system puts them
+    CORES = 1  # each on one core of its own
 
 
 class ValueKind(IntEnum):
     """What a value is."""
 
-    TENSOR = _cdist.DIST_VALUE_TENSOR
-    PER_REPLICA = _cdist.DIST_VALUE_PER_REPLICA
-    MIRRORED = _cdist.DIST_VALUE_MIRRORED
-    LIST = _cdist.DIST_VALUE_LIST
-    DICT = _cdist.DIST_VALUE_DICT
-    VARIABLE = _cdist.DIST_VALUE_VARIABLE
-    NONE = _cdist.DIST_VALUE_NONE
-    TUPLE = _cdist.DIST_VALUE_TUPLE
-    TEXT = _cdist.DIST_VALUE_TEXT
-    OBJECT = _cdist.DIST_VALUE_OBJECT
-    INDEXED_SLICES = _cdist.DIST_VALUE_INDEXED_SLICES
-    RAGGED = _cdist.DIST_VALUE_RAGGED
-    SPARSE = _cdist.DIST_VALUE_SPARSE
-    SHARDED = _cdist.DIST_VALUE_SHARDED
+    TENSOR = 1
+    PER_REPLICA = 2  # one value for each replica
+    MIRRORED = 3  # the same, known to be equal
+    LIST = 4
+    DICT = 5  # a dictionary: keys are text, in order of their bytes
+    VARIABLE = 6  # a variable, to be passed to a run
+    NONE = 7  # nothing: all of them count as the same value
+    TUPLE = 8  # a list of another kind: the two never merge with each other
+    TEXT = 9
+    OBJECT = 10  # anything of the program's own, passed through
+    INDEXED_SLICES = 11  # rows of a larger tensor: values, indices, dense shape
+    RAGGED = 12  # rows of different lengths: values, row splits (one or several)
+    SPARSE = 13  # single elements of a tensor: indices, values, dense shape
+    SHARDED = 14  # a tensor, and which logical device of a replica has which part of it
 
 
 class Synchronization(IntEnum):
-    """When the copies of a variable are brought together."""
+    """When the copies of a variable are brought together (TensorFlow: VariableSynchronization)."""
 
-    AUTO = _cdist.DIST_SYNCHRONIZATION_AUTO
-    NONE = _cdist.DIST_SYNCHRONIZATION_NONE
-    ON_WRITE = _cdist.DIST_SYNCHRONIZATION_ON_WRITE
-    ON_READ = _cdist.DIST_SYNCHRONIZATION_ON_READ
+    AUTO = 0  # the strategy's choice: on writing
+    NONE = 1  # never; mirrored strategies refuse it
+    ON_WRITE = 2  # an assignment inside replicas is aggregated, and all copies stay equal
+    ON_READ = 3  # each replica writes its own copy; a read from outside aggregates them
 
 
 class Aggregation(IntEnum):
-    """What an assignment inside replicas does with the values that they give."""
+    """What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation)."""
 
-    NONE = _cdist.DIST_AGGREGATION_NONE
-    SUM = _cdist.DIST_AGGREGATION_SUM
-    MEAN = _cdist.DIST_AGGREGATION_MEAN
-    ONLY_FIRST_REPLICA = _cdist.DIST_AGGREGATION_ONLY_FIRST_REPLICA
+    NONE = 0  # each replica writes its own copy
+    SUM = 1  # every copy gets their sum
+    MEAN = 2  # every copy gets their mean
+    ONLY_FIRST_REPLICA = 3  # replica 0's value goes to all
 
 
 class Assign(IntEnum):
-    """How an assignment changes a variable."""
+    """How an assignment changes the variable."""
 
-    SET = _cdist.DIST_ASSIGN
-    ADD = _cdist.DIST_ASSIGN_ADD
-    SUB = _cdist.DIST_ASSIGN_SUB
+    SET = 1  # it becomes the value
+    ADD = 2  # the value is added
+    SUB = 3  # the value is subtracted
 
 
 class Scatter(IntEnum):
-    """How rows change a variable."""
+    """How rows change a variable: row indices[k] of the variable becomes op(that row, values[k])."""
 
-    ADD = _cdist.DIST_SCATTER_ADD
-    SUB = _cdist.DIST_SCATTER_SUB
-    UPDATE = _cdist.DIST_SCATTER_UPDATE
-    MUL = _cdist.DIST_SCATTER_MUL
-    DIV = _cdist.DIST_SCATTER_DIV
-    MIN = _cdist.DIST_SCATTER_MIN
-    MAX = _cdist.DIST_SCATTER_MAX
-    BATCH_UPDATE = _cdist.DIST_SCATTER_BATCH_UPDATE
+    ADD = 1  # added
+    SUB = 2  # subtracted
+    UPDATE = 3  # the row is replaced; of an index that comes twice the last counts
+    MUL = 4  # multiplied
+    DIV = 5  # divided
+    MIN = 6  # the smaller one
+    MAX = 7  # the larger one
+    BATCH_UPDATE = 8  # UPDATE under leading dimensions that indices, values and variable share
 
 
 class Communication(IntEnum):
-    """Which implementation a program asks for; the bits are the same."""
+    """Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the same."""
 
-    AUTO = _cdist.DIST_COMMUNICATION_AUTO
-    RING = _cdist.DIST_COMMUNICATION_RING
-    NCCL = _cdist.DIST_COMMUNICATION_NCCL
+    AUTO = 0  # libdist's choice
+    RING = 1  # accepted, and of no consequence
+    NCCL = 2  # accepted; libdist's own, since its devices are host CPUs
 
 
 class CrossDeviceKind(IntEnum):
-    """Who reduces values from outside runs."""
+    """Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's."""
 
-    DEFAULT = _cdist.DIST_CROSS_DEVICE_DEFAULT
-    REDUCTION_TO_ONE_DEVICE = _cdist.DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE
-    HIERARCHICAL_COPY = _cdist.DIST_CROSS_DEVICE_HIERARCHICAL_COPY
-    NCCL = _cdist.DIST_CROSS_DEVICE_NCCL
-    COLLECTIVE = _cdist.DIST_CROSS_DEVICE_COLLECTIVE
-    HOST = _cdist.DIST_CROSS_DEVICE_HOST
+    DEFAULT = 0  # the strategy's own
+    REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
+    HIERARCHICAL_COPY = 2  # TensorFlow's name for what libdist does anyway
+    NCCL = 3  # TensorFlow's name for what libdist does anyway
+    COLLECTIVE = 4  # TensorFlow's name for what libdist does anyway
+    HOST = 5  # functions of the program's
 
 
 class InputMode(IntEnum):
-    """How many pipelines make the batches."""
+    """How many pipelines make the batches (TensorFlow: InputReplicationMode)."""
 
-    PER_WORKER = _cdist.DIST_INPUT_PER_WORKER
-    PER_REPLICA = _cdist.DIST_INPUT_PER_REPLICA
+    PER_WORKER = 0  # one; its elements are dealt to the replicas
+    PER_REPLICA = 1  # one for each replica
 
 
 class ShardPolicy(IntEnum):
-    """How a dataset is divided between workers."""
+    """How a dataset is divided between workers (TensorFlow: AutoShardPolicy)."""
 
-    OFF = _cdist.DIST_SHARD_OFF
-    AUTO = _cdist.DIST_SHARD_AUTO
-    FILE = _cdist.DIST_SHARD_FILE
-    DATA = _cdist.DIST_SHARD_DATA
-    HINT = _cdist.DIST_SHARD_HINT
+    OFF = -1  # every worker sees all
+    AUTO = 0  # FILE where the source reads files, else DATA
+    FILE = 1  # file i goes to worker i mod W
+    DATA = 2  # element i goes to worker i mod W
+    HINT = 3  # where the source says that it is to be done
 
 
 class MetricKind(IntEnum):
     """What a metric computes over all updates of all replicas."""
 
-    SUM = _cdist.DIST_METRIC_SUM
-    MEAN = _cdist.DIST_METRIC_MEAN
-    ACCURACY = _cdist.DIST_METRIC_ACCURACY
+    SUM = 1  # the sum of w * x
+    MEAN = 2  # that, divided by the sum of w
+    ACCURACY = 3  # the share of updates whose label is the prediction
 
 
 class Apply(IntEnum):
     """How reduce_apply() uses a reduced gradient."""
 
-    SGD = _cdist.DIST_APPLY_SGD
-    CALLBACK = _cdist.DIST_APPLY_CALLBACK
+    SGD = 1  # the built-in gradient descent, with momentum
+    CALLBACK = 2  # a function of the program's
 
 
 class DeviceOrder(IntEnum):
-    """In which order DeviceAssignment.build() lays replicas out."""
+    """In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode)."""
 
-    AUTO = _cdist.DIST_DEVICE_ORDER_AUTO
-    RING = _cdist.DIST_DEVICE_ORDER_RING
-    MESH = _cdist.DIST_DEVICE_ORDER_MESH
+    AUTO = 0  # rings where they fit, else blocks
+    RING = 1  # each a neighbour of the next; an error where they do not fit
+    MESH = 2  # blocks
 
 
 class PartitionKind(IntEnum):
-    """What a replica's logical devices have of a tensor."""
+    """What the logical devices of a replica have of a tensor."""
 
-    SPLIT = _cdist.DIST_PARTITION_SPLIT
-    ASSIGN = _cdist.DIST_PARTITION_ASSIGN
-    REPLICATE = _cdist.DIST_PARTITION_REPLICATE
+    SPLIT = 0  # each a tile of it
+    ASSIGN = 1  # one has it all, the others nothing
+    REPLICATE = 2  # each has all of it
 
 
 class Edge(IntEnum):
-    """What is beyond the edges of a tensor, for halo_exchange()."""
+    """What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension."""
 
-    ZERO = _cdist.DIST_EDGE_ZERO
-    WRAP = _cdist.DIST_EDGE_WRAP
-    CLAMP = _cdist.DIST_EDGE_CLAMP
-    REFLECT = _cdist.DIST_EDGE_REFLECT
-    NONE = _cdist.DIST_EDGE_NONE
+    ZERO = 0  # zeros
+    WRAP = 1  # from the other end: -1 is n-1
+    CLAMP = 2  # the last element, again and again: -1 is 0
+    REFLECT = 3  # mirrored at the last element: -1 is 1
+    NONE = 4  # nothing: there the result ends
+
+
+MAX_REPLICAS: int = 256  # of one strategy in one process
+MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, those of all replicas together
+MAX_NDIM: int = 16  # dimensions of a tensor
+MAX_TAG_BYTES: int = 48  # of a tag, its end included; a longer one is cut
+MAX_MESH_POSITIONS: int = 1048576  # of a topology's mesh; also devices of a topology, or of an assignment
 
 
 class LogLevel(IntEnum):
     """How much a log line matters."""
 
-    ERROR = _cdist.DIST_LOG_ERROR
-    WARNING = _cdist.DIST_LOG_WARNING
-    INFO = _cdist.DIST_LOG_INFO
-
-
-MAX_REPLICAS: int = _cdist.DIST_MAX_REPLICAS
-MAX_CONTRIBUTIONS: int = _cdist.DIST_MAX_CONTRIBUTIONS
-MAX_NDIM: int = _cdist.DIST_MAX_NDIM
-MAX_TAG_BYTES: int = _cdist.DIST_MAX_TAG_BYTES
-MAX_MESH_POSITIONS: int = _cdist.DIST_MAX_MESH_POSITIONS
+    ERROR = 1  # something failed
+    WARNING = 2  # something may fail
+    INFO = 3  # for who looks

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** What an assignment inside replicas does with the values that they give. */
+/** What an assignment inside replicas does with R given values (TensorFlow: VariableAggregation). */
 public enum Aggregation {
     /** Each replica writes its own copy. */
-    NONE(DistModuleConstants.DIST_AGGREGATION_NONE),
+    NONE(0),
     /** Every copy gets their sum. */
-    SUM(DistModuleConstants.DIST_AGGREGATION_SUM),
+    SUM(1),
     /** Every copy gets their mean. */
-    MEAN(DistModuleConstants.DIST_AGGREGATION_MEAN),
+    MEAN(2),
     /** Replica 0's value goes to all. */
-    ONLY_FIRST_REPLICA(DistModuleConstants.DIST_AGGREGATION_ONLY_FIRST_REPLICA);
+    ONLY_FIRST_REPLICA(3);
 
     final int code;
 
@@ -23,15 +23,16 @@ public enum Aggregation {
     }
 
     static Aggregation of(int code) {
-        for (Aggregation each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Aggregation: libdist gave " + code);
+        return switch (code) {
+            case 0 -> NONE;
+            case 1 -> SUM;
+            case 2 -> MEAN;
+            case 3 -> ONLY_FIRST_REPLICA;
+            default -> throw new DistException(Status.INTERNAL, "Aggregation: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_aggregation_name(code));
     }

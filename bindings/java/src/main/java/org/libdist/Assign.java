@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
-import org.libdist.internal.DistModuleConstants;
-
-/** How an assignment changes a variable. */
+/** How an assignment changes the variable. */
 public enum Assign {
     /** It becomes the value. */
-    SET(DistModuleConstants.DIST_ASSIGN),
+    SET(1),
     /** The value is added. */
-    ADD(DistModuleConstants.DIST_ASSIGN_ADD),
+    ADD(2),
     /** The value is subtracted. */
-    SUB(DistModuleConstants.DIST_ASSIGN_SUB);
+    SUB(3);
 
     final int code;
 
@@ -20,11 +19,11 @@ public enum Assign {
     }
 
     static Assign of(int code) {
-        for (Assign each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Assign: libdist gave " + code);
+        return switch (code) {
+            case 1 -> SET;
+            case 2 -> ADD;
+            case 3 -> SUB;
+            default -> throw new DistException(Status.INTERNAL, "Assign: libdist gave " + code);
+        };
     }
 }

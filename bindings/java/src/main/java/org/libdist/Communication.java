@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** Which implementation a program asks for; the bits are the same. */
+/**
+ * Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the
+ * same.
+ */
 public enum Communication {
     /** libdist's choice. */
-    AUTO(DistModuleConstants.DIST_COMMUNICATION_AUTO),
-    /** Taken, and of no consequence. */
-    RING(DistModuleConstants.DIST_COMMUNICATION_RING),
-    /** Taken: the devices are host CPUs. */
-    NCCL(DistModuleConstants.DIST_COMMUNICATION_NCCL);
+    AUTO(0),
+    /** Accepted, and of no consequence. */
+    RING(1),
+    /** Accepted; libdist's own, since its devices are host CPUs. */
+    NCCL(2);
 
     final int code;
 
@@ -21,15 +24,15 @@ public enum Communication {
     }
 
     static Communication of(int code) {
-        for (Communication each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Communication: libdist gave " + code);
+        return switch (code) {
+            case 0 -> AUTO;
+            case 1 -> RING;
+            case 2 -> NCCL;
+            default -> throw new DistException(Status.INTERNAL, "Communication: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_communication_name(code));
     }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** Who reduces values from outside runs. The bits are the same, but for HOST's. */
+/**
+ * Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for
+ * HOST's.
+ */
 public enum CrossDeviceKind {
     /** The strategy's own. */
-    DEFAULT(DistModuleConstants.DIST_CROSS_DEVICE_DEFAULT),
-    /** With an operator of yours, where you give one. */
-    REDUCTION_TO_ONE_DEVICE(DistModuleConstants.DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE),
+    DEFAULT(0),
+    /** With an operator of the program's, where it gives one. */
+    REDUCTION_TO_ONE_DEVICE(1),
     /** TensorFlow's name for what libdist does anyway. */
-    HIERARCHICAL_COPY(DistModuleConstants.DIST_CROSS_DEVICE_HIERARCHICAL_COPY),
+    HIERARCHICAL_COPY(2),
     /** TensorFlow's name for what libdist does anyway. */
-    NCCL(DistModuleConstants.DIST_CROSS_DEVICE_NCCL),
+    NCCL(3),
     /** TensorFlow's name for what libdist does anyway. */
-    COLLECTIVE(DistModuleConstants.DIST_CROSS_DEVICE_COLLECTIVE),
-    /** Functions of yours. */
-    HOST(DistModuleConstants.DIST_CROSS_DEVICE_HOST);
+    COLLECTIVE(4),
+    /** Functions of the program's. */
+    HOST(5);
 
     final int code;
 
@@ -27,7 +30,15 @@ public enum CrossDeviceKind {
     }
 
     static CrossDeviceKind of(int code) {
-        return values()[code];
+        return switch (code) {
+            case 0 -> DEFAULT;
+            case 1 -> REDUCTION_TO_ONE_DEVICE;
+            case 2 -> HIERARCHICAL_COPY;
+            case 3 -> NCCL;
+            case 4 -> COLLECTIVE;
+            case 5 -> HOST;
+            default -> throw new DistException(Status.INTERNAL, "CrossDeviceKind: libdist gave " + code);
+        };
     }
 
     /** TensorFlow's name of it; null where it has none. */

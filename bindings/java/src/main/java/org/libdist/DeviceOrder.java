@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
-import org.libdist.internal.DistModuleConstants;
-
-/** In which order replicas and their logical devices lie in a mesh. */
+/** In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode). */
 public enum DeviceOrder {
     /** Rings where they fit, else blocks. */
-    AUTO(DistModuleConstants.DIST_DEVICE_ORDER_AUTO),
+    AUTO(0),
     /** Each a neighbour of the next; an error where they do not fit. */
-    RING(DistModuleConstants.DIST_DEVICE_ORDER_RING),
+    RING(1),
     /** Blocks. */
-    MESH(DistModuleConstants.DIST_DEVICE_ORDER_MESH);
+    MESH(2);
 
     final int code;
 
     DeviceOrder(int code) {
         this.code = code;
+    }
+
+    static DeviceOrder of(int code) {
+        return switch (code) {
+            case 0 -> AUTO;
+            case 1 -> RING;
+            case 2 -> MESH;
+            default -> throw new DistException(Status.INTERNAL, "DeviceOrder: libdist gave " + code);
+        };
     }
 }

@@ -1,25 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
-import org.libdist.internal.DistModuleConstants;
-
-/** What is beyond the edges of a tensor, see {@link Halo#edges}. */
+/** What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension. */
 public enum Edge {
     /** Zeros. */
-    ZERO(DistModuleConstants.DIST_EDGE_ZERO),
-    /** What the other end has: -1 is n-1. */
-    WRAP(DistModuleConstants.DIST_EDGE_WRAP),
+    ZERO(0),
+    /** From the other end: -1 is n-1. */
+    WRAP(1),
     /** The last element, again and again: -1 is 0. */
-    CLAMP(DistModuleConstants.DIST_EDGE_CLAMP),
-    /** The tensor mirrored at its last element: -1 is 1. */
-    REFLECT(DistModuleConstants.DIST_EDGE_REFLECT),
+    CLAMP(2),
+    /** Mirrored at the last element: -1 is 1. */
+    REFLECT(3),
     /** Nothing: there the result ends. */
-    NONE(DistModuleConstants.DIST_EDGE_NONE);
+    NONE(4);
 
     final int code;
 
     Edge(int code) {
         this.code = code;
+    }
+
+    static Edge of(int code) {
+        return switch (code) {
+            case 0 -> ZERO;
+            case 1 -> WRAP;
+            case 2 -> CLAMP;
+            case 3 -> REFLECT;
+            case 4 -> NONE;
+            default -> throw new DistException(Status.INTERNAL, "Edge: libdist gave " + code);
+        };
     }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** How many pipelines make the batches. */
+/** How many pipelines make the batches (TensorFlow: InputReplicationMode). */
 public enum InputMode {
     /** One; its elements are dealt to the replicas. */
-    PER_WORKER(DistModuleConstants.DIST_INPUT_PER_WORKER),
+    PER_WORKER(0),
     /** One for each replica. */
-    PER_REPLICA(DistModuleConstants.DIST_INPUT_PER_REPLICA);
+    PER_REPLICA(1);
 
     final int code;
 
@@ -19,15 +19,14 @@ public enum InputMode {
     }
 
     static InputMode of(int code) {
-        for (InputMode each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "InputMode: libdist gave " + code);
+        return switch (code) {
+            case 0 -> PER_WORKER;
+            case 1 -> PER_REPLICA;
+            default -> throw new DistException(Status.INTERNAL, "InputMode: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_input_mode_name(code));
     }

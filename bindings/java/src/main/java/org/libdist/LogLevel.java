@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** How much a log line matters. */
 public enum LogLevel {
     /** Something failed. */
-    ERROR(DistModuleConstants.DIST_LOG_ERROR),
+    ERROR(1),
     /** Something may fail. */
-    WARNING(DistModuleConstants.DIST_LOG_WARNING),
+    WARNING(2),
     /** For who looks. */
-    INFO(DistModuleConstants.DIST_LOG_INFO);
+    INFO(3);
 
     final int code;
 
@@ -20,11 +19,11 @@ public enum LogLevel {
     }
 
     static LogLevel of(int code) {
-        for (LogLevel each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "LogLevel: libdist gave " + code);
+        return switch (code) {
+            case 1 -> ERROR;
+            case 2 -> WARNING;
+            case 3 -> INFO;
+            default -> throw new DistException(Status.INTERNAL, "LogLevel: libdist gave " + code);
+        };
     }
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** What a metric computes over all updates of all replicas. */
 public enum MetricKind {
     /** The sum of w * x. */
-    SUM(DistModuleConstants.DIST_METRIC_SUM),
+    SUM(1),
     /** That, divided by the sum of w. */
-    MEAN(DistModuleConstants.DIST_METRIC_MEAN),
+    MEAN(2),
     /** The share of updates whose label is the prediction. */
-    ACCURACY(DistModuleConstants.DIST_METRIC_ACCURACY);
+    ACCURACY(3);
 
     final int code;
 
@@ -20,6 +19,11 @@ public enum MetricKind {
     }
 
     static MetricKind of(int code) {
-        return values()[code - 1];
+        return switch (code) {
+            case 1 -> SUM;
+            case 2 -> MEAN;
+            case 3 -> ACCURACY;
+            default -> throw new DistException(Status.INTERNAL, "MetricKind: libdist gave " + code);
+        };
     }
 }

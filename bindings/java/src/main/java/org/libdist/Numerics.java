@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** What the bits of a sum depend on. */
 public enum Numerics {
     /** The contributions in the order of replica ids. */
-    ORDERED(DistModuleConstants.DIST_NUMERICS_ORDERED),
+    ORDERED(0),
     /** The contributions alone, whoever brings them: added exactly, rounded once. */
-    REPRODUCIBLE(DistModuleConstants.DIST_NUMERICS_REPRODUCIBLE);
+    REPRODUCIBLE(1);
 
     final int code;
 
@@ -18,11 +17,10 @@ public enum Numerics {
     }
 
     static Numerics of(int code) {
-        for (Numerics each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Numerics: libdist gave " + code);
+        return switch (code) {
+            case 0 -> ORDERED;
+            case 1 -> REPRODUCIBLE;
+            default -> throw new DistException(Status.INTERNAL, "Numerics: libdist gave " + code);
+        };
     }
 }

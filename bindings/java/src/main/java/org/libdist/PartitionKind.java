@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
-import org.libdist.internal.DistModuleConstants;
-
-/** How a tensor is divided over logical devices. */
+/** What the logical devices of a replica have of a tensor. */
 public enum PartitionKind {
-    /** Each has a tile of it. */
-    SPLIT(DistModuleConstants.DIST_PARTITION_SPLIT),
+    /** Each a tile of it. */
+    SPLIT(0),
     /** One has it all, the others nothing. */
-    ASSIGN(DistModuleConstants.DIST_PARTITION_ASSIGN),
+    ASSIGN(1),
     /** Each has all of it. */
-    REPLICATE(DistModuleConstants.DIST_PARTITION_REPLICATE);
+    REPLICATE(2);
 
     final int code;
 
@@ -20,11 +19,11 @@ public enum PartitionKind {
     }
 
     static PartitionKind of(int code) {
-        for (PartitionKind each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "PartitionKind: libdist gave " + code);
+        return switch (code) {
+            case 0 -> SPLIT;
+            case 1 -> ASSIGN;
+            case 2 -> REPLICATE;
+            default -> throw new DistException(Status.INTERNAL, "PartitionKind: libdist gave " + code);
+        };
     }
 }

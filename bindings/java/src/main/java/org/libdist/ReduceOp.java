@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
 /** How contributions become one. */
 public enum ReduceOp {
     /** Added, left to right by replica id. */
-    SUM(DistModuleConstants.DIST_REDUCE_SUM),
+    SUM(1),
     /** The sum, divided by how many there are, or by the weights. */
-    MEAN(DistModuleConstants.DIST_REDUCE_MEAN),
+    MEAN(2),
     /** The smallest; of booleans: and. */
-    MIN(DistModuleConstants.DIST_REDUCE_MIN),
+    MIN(3),
     /** The largest; of booleans: or. */
-    MAX(DistModuleConstants.DIST_REDUCE_MAX),
+    MAX(4),
     /** Multiplied. */
-    PROD(DistModuleConstants.DIST_REDUCE_PROD),
+    PROD(5),
     /** By the function of {@link CollectiveOptions#reducer}. */
-    USER(DistModuleConstants.DIST_REDUCE_USER);
+    USER(6);
 
     final int code;
 
@@ -27,23 +27,26 @@ public enum ReduceOp {
     }
 
     static ReduceOp of(int code) {
-        for (ReduceOp each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "ReduceOp: libdist gave " + code);
+        return switch (code) {
+            case 1 -> SUM;
+            case 2 -> MEAN;
+            case 3 -> MIN;
+            case 4 -> MAX;
+            case 5 -> PROD;
+            case 6 -> USER;
+            default -> throw new DistException(Status.INTERNAL, "ReduceOp: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_reduce_op_name(code));
     }
 
     /**
-     * The reduction of values from outside that TensorFlow calls by this name, "SUM" or "MEAN" in any case.
+     * The one of that name, "SUM" or "MEAN" in any case: other operators are no reduction of values from outside.
      *
-     * @throws DistException INVALID_ARGUMENT another name
+     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
      */
     public static ReduceOp fromName(String name) {
         int[] out = new int[1];

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** On which threads the replicas run. */
 public enum ReplicaThreads {
     /** run()'s caller is replica 0; the others are library threads. */
-    CALLER(DistModuleConstants.DIST_THREADS_CALLER),
+    CALLER(0),
     /** All are library threads; run()'s caller waits. */
-    LIBRARY(DistModuleConstants.DIST_THREADS_LIBRARY),
+    LIBRARY(1),
     /** None: the program's own threads come in by {@link Strategy#enter}. */
-    HOST(DistModuleConstants.DIST_THREADS_HOST);
+    HOST(2);
 
     final int code;
 
@@ -20,11 +19,11 @@ public enum ReplicaThreads {
     }
 
     static ReplicaThreads of(int code) {
-        for (ReplicaThreads each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "ReplicaThreads: libdist gave " + code);
+        return switch (code) {
+            case 0 -> CALLER;
+            case 1 -> LIBRARY;
+            case 2 -> HOST;
+            default -> throw new DistException(Status.INTERNAL, "ReplicaThreads: libdist gave " + code);
+        };
     }
 }

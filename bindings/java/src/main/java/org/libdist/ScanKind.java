@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** Where a scan begins. */
 public enum ScanKind {
     /** Replica r's own contribution is in its result. */
-    INCLUSIVE(DistModuleConstants.DIST_SCAN_INCLUSIVE),
+    INCLUSIVE(0),
     /** Only those of replicas 0 .. r-1 are. */
-    EXCLUSIVE(DistModuleConstants.DIST_SCAN_EXCLUSIVE);
+    EXCLUSIVE(1);
 
     final int code;
 
@@ -18,11 +17,10 @@ public enum ScanKind {
     }
 
     static ScanKind of(int code) {
-        for (ScanKind each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "ScanKind: libdist gave " + code);
+        return switch (code) {
+            case 0 -> INCLUSIVE;
+            case 1 -> EXCLUSIVE;
+            default -> throw new DistException(Status.INTERNAL, "ScanKind: libdist gave " + code);
+        };
     }
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
-import org.libdist.internal.DistModuleConstants;
-
-/** How rows change a variable: row indices[k] of it becomes op(that row, values[k]). */
+/** How rows change a variable: row indices[k] of the variable becomes op(that row, values[k]). */
 public enum Scatter {
     /** Added. */
-    ADD(DistModuleConstants.DIST_SCATTER_ADD),
+    ADD(1),
     /** Subtracted. */
-    SUB(DistModuleConstants.DIST_SCATTER_SUB),
-    /** Replaced; of an index that comes twice the last counts. */
-    UPDATE(DistModuleConstants.DIST_SCATTER_UPDATE),
+    SUB(2),
+    /** The row is replaced; of an index that comes twice the last counts. */
+    UPDATE(3),
     /** Multiplied. */
-    MUL(DistModuleConstants.DIST_SCATTER_MUL),
+    MUL(4),
     /** Divided. */
-    DIV(DistModuleConstants.DIST_SCATTER_DIV),
+    DIV(5),
     /** The smaller one. */
-    MIN(DistModuleConstants.DIST_SCATTER_MIN),
+    MIN(6),
     /** The larger one. */
-    MAX(DistModuleConstants.DIST_SCATTER_MAX),
+    MAX(7),
     /** UPDATE under leading dimensions that indices, values and variable share. */
-    BATCH_UPDATE(DistModuleConstants.DIST_SCATTER_BATCH_UPDATE);
+    BATCH_UPDATE(8);
 
     final int code;
 
@@ -30,11 +29,16 @@ public enum Scatter {
     }
 
     static Scatter of(int code) {
-        for (Scatter each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Scatter: libdist gave " + code);
+        return switch (code) {
+            case 1 -> ADD;
+            case 2 -> SUB;
+            case 3 -> UPDATE;
+            case 4 -> MUL;
+            case 5 -> DIV;
+            case 6 -> MIN;
+            case 7 -> MAX;
+            case 8 -> BATCH_UPDATE;
+            default -> throw new DistException(Status.INTERNAL, "Scatter: libdist gave " + code);
+        };
     }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** How a dataset is divided between workers. */
+/** How a dataset is divided between workers (TensorFlow: AutoShardPolicy). */
 public enum ShardPolicy {
     /** Every worker sees all. */
-    OFF(DistModuleConstants.DIST_SHARD_OFF),
+    OFF(-1),
     /** FILE where the source reads files, else DATA. */
-    AUTO(DistModuleConstants.DIST_SHARD_AUTO),
+    AUTO(0),
     /** File i goes to worker i mod W. */
-    FILE(DistModuleConstants.DIST_SHARD_FILE),
+    FILE(1),
     /** Element i goes to worker i mod W. */
-    DATA(DistModuleConstants.DIST_SHARD_DATA),
+    DATA(2),
     /** Where the source says that it is to be done. */
-    HINT(DistModuleConstants.DIST_SHARD_HINT);
+    HINT(3);
 
     final int code;
 
@@ -25,15 +25,17 @@ public enum ShardPolicy {
     }
 
     static ShardPolicy of(int code) {
-        for (ShardPolicy each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "ShardPolicy: libdist gave " + code);
+        return switch (code) {
+            case -1 -> OFF;
+            case 0 -> AUTO;
+            case 1 -> FILE;
+            case 2 -> DATA;
+            case 3 -> HINT;
+            default -> throw new DistException(Status.INTERNAL, "ShardPolicy: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_shard_policy_name(code));
     }

@@ -1,51 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 /** What kind of failure an exception is; the numbers are those of libdist, Abseil and gRPC. */
 public enum Status {
     /** No failure. */
-    OK,
+    OK(0),
     /** {@link Strategy#cancel} was called, or the thread that runs was interrupted. */
-    CANCELLED,
-    /** A function of the program's failed. */
-    UNKNOWN,
+    CANCELLED(1),
+    /** A function of the program's own failed. */
+    UNKNOWN(2),
     /** The arguments are wrong whatever the state. */
-    INVALID_ARGUMENT,
+    INVALID_ARGUMENT(3),
     /** A peer did not arrive, or the run did not end, in time. */
-    DEADLINE_EXCEEDED,
+    DEADLINE_EXCEEDED(4),
     /** No such key, name or file. */
-    NOT_FOUND,
+    NOT_FOUND(5),
     /** A name is taken. */
-    ALREADY_EXISTS,
+    ALREADY_EXISTS(6),
     /** The system refuses. */
-    PERMISSION_DENIED,
+    PERMISSION_DENIED(7),
     /** No memory, or no thread could be made. */
-    RESOURCE_EXHAUSTED,
-    /** Right arguments, wrong moment: what is used is closed, or its run has ended. */
-    FAILED_PRECONDITION,
+    RESOURCE_EXHAUSTED(8),
+    /** Right arguments, wrong moment: closed, its run has ended, or in the other context. */
+    FAILED_PRECONDITION(9),
     /** A peer failed first; the report names it. */
-    ABORTED,
-    /** Past the end. */
-    OUT_OF_RANGE,
+    ABORTED(10),
+    /** Past the end: a dataset has no further batch. */
+    OUT_OF_RANGE(11),
     /** Not offered by this strategy, dtype or build. */
-    UNIMPLEMENTED,
+    UNIMPLEMENTED(12),
     /** A defect of libdist: please report it. */
-    INTERNAL,
+    INTERNAL(13),
     /** A worker or service cannot be reached. */
-    UNAVAILABLE,
+    UNAVAILABLE(14),
     /** A file or message is cut short or corrupt. */
-    DATA_LOSS;
+    DATA_LOSS(15);
 
-    private static final Status[] BY_CODE = values();
+    final int code;
+
+    Status(int code) {
+        this.code = code;
+    }
+
+    /** A number of a later version counts as INTERNAL. */
+    static Status of(int code) {
+        return switch (code) {
+            case 0 -> OK;
+            case 1 -> CANCELLED;
+            case 2 -> UNKNOWN;
+            case 3 -> INVALID_ARGUMENT;
+            case 4 -> DEADLINE_EXCEEDED;
+            case 5 -> NOT_FOUND;
+            case 6 -> ALREADY_EXISTS;
+            case 7 -> PERMISSION_DENIED;
+            case 8 -> RESOURCE_EXHAUSTED;
+            case 9 -> FAILED_PRECONDITION;
+            case 10 -> ABORTED;
+            case 11 -> OUT_OF_RANGE;
+            case 12 -> UNIMPLEMENTED;
+            case 13 -> INTERNAL;
+            case 14 -> UNAVAILABLE;
+            case 15 -> DATA_LOSS;
+            default -> INTERNAL;
+        };
+    }
 
     /** The number in libdist. */
     public int code() {
-        return ordinal();
-    }
-
-    /** A number from a later version counts as INTERNAL, as the C header says. */
-    static Status of(int code) {
-        return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : INTERNAL;
+        return code;
     }
 }

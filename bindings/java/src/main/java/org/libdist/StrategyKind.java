@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** How values and variables are placed. */
 public enum StrategyKind {
     /** R replicas; every variable has R equal copies. */
-    MIRRORED(DistModuleConstants.DIST_STRATEGY_MIRRORED),
+    MIRRORED(0),
     /** One replica, for programs that run on one or many. */
-    ONE_DEVICE(DistModuleConstants.DIST_STRATEGY_ONE_DEVICE),
+    ONE_DEVICE(1),
     /** One replica: what a program has that never chose a strategy. */
-    DEFAULT(DistModuleConstants.DIST_STRATEGY_DEFAULT),
+    DEFAULT(2),
     /** R replicas; every variable has one copy, which all of them read. */
-    CENTRAL_STORAGE(DistModuleConstants.DIST_STRATEGY_CENTRAL_STORAGE),
+    CENTRAL_STORAGE(3),
     /** As MIRRORED, of replicas made of logical devices: see {@link StrategyOptions#deviceAssignment}. */
-    MESH(DistModuleConstants.DIST_STRATEGY_MESH);
+    MESH(4);
 
     final int code;
 
@@ -24,11 +23,13 @@ public enum StrategyKind {
     }
 
     static StrategyKind of(int code) {
-        for (StrategyKind each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "StrategyKind: libdist gave " + code);
+        return switch (code) {
+            case 0 -> MIRRORED;
+            case 1 -> ONE_DEVICE;
+            case 2 -> DEFAULT;
+            case 3 -> CENTRAL_STORAGE;
+            case 4 -> MESH;
+            default -> throw new DistException(Status.INTERNAL, "StrategyKind: libdist gave " + code);
+        };
     }
 }

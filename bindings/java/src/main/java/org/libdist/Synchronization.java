@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
 
 import org.libdist.internal.DistModule;
-import org.libdist.internal.DistModuleConstants;
 
-/** When the copies of a variable are brought together. */
+/** When the copies of a variable are brought together (TensorFlow: VariableSynchronization). */
 public enum Synchronization {
     /** The strategy's choice: on writing. */
-    AUTO(DistModuleConstants.DIST_SYNCHRONIZATION_AUTO),
+    AUTO(0),
     /** Never; mirrored strategies refuse it. */
-    NONE(DistModuleConstants.DIST_SYNCHRONIZATION_NONE),
+    NONE(1),
     /** An assignment inside replicas is aggregated, and all copies stay equal. */
-    ON_WRITE(DistModuleConstants.DIST_SYNCHRONIZATION_ON_WRITE),
+    ON_WRITE(2),
     /** Each replica writes its own copy; a read from outside aggregates them. */
-    ON_READ(DistModuleConstants.DIST_SYNCHRONIZATION_ON_READ);
+    ON_READ(3);
 
     final int code;
 
@@ -23,15 +23,16 @@ public enum Synchronization {
     }
 
     static Synchronization of(int code) {
-        for (Synchronization each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "Synchronization: libdist gave " + code);
+        return switch (code) {
+            case 0 -> AUTO;
+            case 1 -> NONE;
+            case 2 -> ON_WRITE;
+            case 3 -> ON_READ;
+            default -> throw new DistException(Status.INTERNAL, "Synchronization: libdist gave " + code);
+        };
     }
 
-    /** TensorFlow's name of it. */
+    /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
         return Texts.of(DistModule.dist_synchronization_name(code));
     }

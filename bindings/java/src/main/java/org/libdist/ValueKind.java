@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
 
 package org.libdist;
-
-import org.libdist.internal.DistModuleConstants;
 
 /** What a value is. */
 public enum ValueKind {
     /** A tensor. */
-    TENSOR(DistModuleConstants.DIST_VALUE_TENSOR),
+    TENSOR(1),
     /** One value for each replica. */
-    PER_REPLICA(DistModuleConstants.DIST_VALUE_PER_REPLICA),
+    PER_REPLICA(2),
     /** The same, known to be equal. */
-    MIRRORED(DistModuleConstants.DIST_VALUE_MIRRORED),
+    MIRRORED(3),
     /** A list of values. */
-    LIST(DistModuleConstants.DIST_VALUE_LIST),
-    /** A dictionary; keys in order of their bytes. */
-    DICT(DistModuleConstants.DIST_VALUE_DICT),
+    LIST(4),
+    /** A dictionary: keys are text, in order of their bytes. */
+    DICT(5),
     /** A variable, to be passed to a run. */
-    VARIABLE(DistModuleConstants.DIST_VALUE_VARIABLE),
+    VARIABLE(6),
     /** Nothing: all of them count as the same value. */
-    NONE(DistModuleConstants.DIST_VALUE_NONE),
+    NONE(7),
     /** A list of another kind: the two never merge with each other. */
-    TUPLE(DistModuleConstants.DIST_VALUE_TUPLE),
+    TUPLE(8),
     /** A text. */
-    TEXT(DistModuleConstants.DIST_VALUE_TEXT),
-    /** An object of the program's, passed through. */
-    OBJECT(DistModuleConstants.DIST_VALUE_OBJECT),
+    TEXT(9),
+    /** Anything of the program's own, passed through. */
+    OBJECT(10),
     /** Rows of a larger tensor: values, indices, dense shape. */
-    INDEXED_SLICES(DistModuleConstants.DIST_VALUE_INDEXED_SLICES),
-    /** Rows of different lengths: values, row splits. */
-    RAGGED(DistModuleConstants.DIST_VALUE_RAGGED),
+    INDEXED_SLICES(11),
+    /** Rows of different lengths: values, row splits (one or several). */
+    RAGGED(12),
     /** Single elements of a tensor: indices, values, dense shape. */
-    SPARSE(DistModuleConstants.DIST_VALUE_SPARSE),
+    SPARSE(13),
     /** A tensor, and which logical device of a replica has which part of it. */
-    SHARDED(DistModuleConstants.DIST_VALUE_SHARDED);
+    SHARDED(14);
 
     final int code;
 
@@ -42,11 +41,22 @@ public enum ValueKind {
     }
 
     static ValueKind of(int code) {
-        for (ValueKind each : values()) {
-            if (each.code == code) {
-                return each;
-            }
-        }
-        throw new DistException(Status.INTERNAL, "ValueKind: libdist gave " + code);
+        return switch (code) {
+            case 1 -> TENSOR;
+            case 2 -> PER_REPLICA;
+            case 3 -> MIRRORED;
+            case 4 -> LIST;
+            case 5 -> DICT;
+            case 6 -> VARIABLE;
+            case 7 -> NONE;
+            case 8 -> TUPLE;
+            case 9 -> TEXT;
+            case 10 -> OBJECT;
+            case 11 -> INDEXED_SLICES;
+            case 12 -> RAGGED;
+            case 13 -> SPARSE;
+            case 14 -> SHARDED;
+            default -> throw new DistException(Status.INTERNAL, "ValueKind: libdist gave " + code);
+        };
     }
 }

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of enums.py: what each language calls the enums of the C headers, and their constants.
+
+A row begins with the enum's first constant and with what the names of its constants begin with. Then come the type's
+names: `go`, `java` where that differs, `python` where that differs from Java's; None is no type, but plain numbers. All
+else has a default:
+
+    go_name, go_names  how Go makes its name of a constant, {} being what is behind the prefix, in Camel; the exceptions
+    shorts             constants whose name is not what is behind the prefix
+    doc, docs          what the type means, and a constant, where the header does not say it or not for all languages:
+                       a text, or a dict of "go", "java" and "python" in which a language may be missing
+    names, from_doc    dist_{names}_name() gives TensorFlow's names; which ones dist_{names}_from_name() takes
+    others             Java's member that stands for numbers of later versions; without one those are an exception
+    java_body          methods of Java's that only this enum has
+    words              whether messages are put into a language's words by the constants' names
+    left_out           (language, constant or "all") -> why it does not offer that
+"""
+import re
+
+# What does not become Camel by itself.
+CAMEL = {"BF16": "BF16", "NCCL": "NCCL", "SGD": "SGD", "NDIM": "NDim"}
+ANY_CASE = "in any case: for settings that are read from a file or a command line"
+
+
+class Error(Exception):
+    """The headers and the table do not fit together."""
+
+
+class Constant:
+    """One of a row's, as the headers have it."""
+
+    def __init__(self, row, declared):
+        self.name, self.value = declared["name"], declared["value"]
+        self.comment = " ".join((declared["comment"] or {"text": ""})["text"].split())
+        self.short = row.shorts.get(self.name, self.name[len(row.prefix) :])
+        camel = "".join(CAMEL.get(word, word.capitalize()) for word in self.short.split("_"))
+        self.go = row.go_names.get(self.short, row.go_name.format(camel))
+        if not self.name.startswith(row.prefix) and self.name not in row.shorts:
+            raise Error(f"{self.name} does not begin with {row.prefix}: its row in enums_table.py needs `shorts`")
+
+
+class Enum:
+    """A row of the table."""
+
+    def __init__(self, first, prefix, **given):
+        self.first, self.prefix = first, prefix
+        self.go = given.pop("go", None)
+        self.java = given.pop("java", self.go)
+        self.python = given.pop("python", self.java)
+        self.go_name = given.pop("go_name", "{}")
+        self.go_names = given.pop("go_names", {})
+        self.shorts = given.pop("shorts", {})
+        self.doc = given.pop("doc", {})
+        self.docs = given.pop("docs", {})
+        self.names = given.pop("names", None)
+        self.from_doc = given.pop("from_doc", ANY_CASE)
+        self.others = given.pop("others", None)
+        self.java_body = given.pop("java_body", "")
+        self.words = given.pop("words", True)
+        self.left_out = given.pop("left_out", {})
+        if given:
+            raise TypeError(f"{first}: unknown: {', '.join(given)}")
+
+    def take(self, declared):
+        """The constants that the headers have."""
+        self.comment = " ".join((declared["comment"] or {"text": ""})["text"].split())
+        self.constants = [Constant(self, one) for one in declared["constants"]]
+        shorts = {one.short for one in self.constants} | {"all"}
+        for short in {*self.docs, *self.go_names, *(constant for _, constant in self.left_out)} - shorts:
+            raise Error(f"enums_table.py, {self.first}: the headers have no {short} there")
+
+    def offered(self, language):
+        """The constants that a language offers."""
+        if (language, "all") in self.left_out:
+            return []
+        return [one for one in self.constants if (language, one.short) not in self.left_out]
+
+    def doc_of(self, language, constant=None):
+        """What a constant means, or the type; "" where nobody says it."""
+        said, comment = (self.docs.get(constant.short), constant.comment) if constant else (self.doc, self.comment)
+        if isinstance(said, dict):
+            said = said.get(language)
+        text = said or comment
+        if language == "go":
+            names = {one.short: one.go for one in self.constants}
+            text = re.sub(r"\b[A-Z][A-Z_]+\b", lambda word: names.get(word[0], word[0]), text)
+        return text
+
+
+DTYPE_JAVA = """
+    /** How many bytes an element has. */
+    public int sizeBytes() {
+        return switch (this) {
+            case I8, U8, BOOL -> 1;
+            case F16, BF16, I16, U16 -> 2;
+            case F32, I32, U32 -> 4;
+            case F64, I64, U64, COMPLEX64 -> 8;
+        };
+    }
+
+    /** As libdist writes it, "f32". */
+    @Override
+    public String toString() {
+        return name().toLowerCase(java.util.Locale.ROOT);
+    }
+"""
+REDUCE_OP_JAVA = """
+    /**
+     * The operator by which a variable of this aggregation is reduced.
+     *
+     * @throws DistException INVALID_ARGUMENT it is no reduction: NONE, ONLY_FIRST_REPLICA
+     */
+    public static ReduceOp fromAggregation(Aggregation aggregation) {
+        int[] out = new int[1];
+        DistModule.dist_reduce_op_from_aggregation(aggregation.code, out);
+        return of(out[0]);
+    }
+"""
+STATUS_JAVA = """
+    /** The number in libdist. */
+    public int code() {
+        return code;
+    }
+"""
+ANYWAY = "TensorFlow's name for what libdist does anyway"
+TABLE = [
+    Enum(
+        "DIST_OK", "DIST_", go="Code", java="Status", go_name="Err{}", words=False, others="INTERNAL",
+        java_body=STATUS_JAVA, left_out={("go", "OK"): "no error is nil"},
+        doc={
+            "go": "Code says what kind of failure an error is; the numbers are those of libdist, Abseil and gRPC.\n"
+            "Every code is an error itself, to compare with by errors.Is.",
+            "java": "What kind of failure an exception is; the numbers are those of libdist, Abseil and gRPC.",
+            "python": "What a call came to; the numbers are those of Abseil and gRPC. Every failure is an exception: "
+            "see DistError.",
+        },
+        docs={
+            "OK": "no failure",
+            "CANCELLED": {
+                "go": "Strategy.Cancel was called, or a context ended",
+                "java": "{@link Strategy#cancel} was called, or the thread that runs was interrupted",
+                "python": "Strategy.cancel() or the like ended it",
+            },
+            "UNKNOWN": "a function of the program's own failed",
+            "INVALID_ARGUMENT": "the arguments are wrong whatever the state",
+            "FAILED_PRECONDITION": "right arguments, wrong moment: closed, its run has ended, or in the other context",
+        },
+    ),
+    Enum(
+        "DIST_F16", "DIST_", go="DType", java_body=DTYPE_JAVA,
+        doc={
+            "go": "DType is the type of a tensor's elements.",
+            "java": "The type of a tensor's elements.",
+            "python": "The type of a tensor's elements.",
+        },
+        docs={
+            "F16": {"go": "IEEE 754 binary16: Float16", "java": "IEEE 754 binary16, as its bits in a short"},
+            "BF16": {
+                "go": "the upper half of a float32: BFloat16",
+                "java": "the upper half of a float, as its bits in a short",
+            },
+            "F32": {"java": "{@code float}"},
+            "F64": {"java": "{@code double}"},
+            "I8": {"java": "{@code byte}"},
+            "U8": {"java": "{@code byte}, unsigned"},
+            "I16": {"java": "{@code short}"},
+            "U16": {"java": "{@code short}, unsigned"},
+            "I32": {"java": "{@code int}"},
+            "U32": {"java": "{@code int}, unsigned"},
+            "I64": {"java": "{@code long}"},
+            "U64": {"java": "{@code long}, unsigned"},
+        },
+    ),
+    Enum(
+        "DIST_REDUCE_SUM", "DIST_REDUCE_", go="ReduceOp", go_names={"USER": "ReduceUser"}, names="reduce_op",
+        from_doc='"SUM" or "MEAN" in any case: other operators are no reduction of values from outside',
+        java_body=REDUCE_OP_JAVA,
+        doc="How contributions become one.",
+        docs={
+            "SUM": "added, left to right by replica id",
+            "MEAN": "the sum, divided by how many there are, or by the weights",
+            "MIN": "the smallest; of booleans: and",
+            "MAX": "the largest; of booleans: or",
+            "PROD": "multiplied",
+            "USER": {
+                "go": "the program's own: see ReduceWith",
+                "java": "by the function of {@link CollectiveOptions#reducer}",
+                "python": "by a function of the program's own",
+            },
+        },
+    ),
+    Enum(
+        "DIST_COLLECTIVE_NONE", "DIST_COLLECTIVE_", go="Collective", go_name="Collective{}", others="OTHER",
+        doc={
+            "go": "Collective says which collective an error speaks of.",
+            "java": "Which collective an exception, or a row of {@link Strategy#stragglers}, speaks of.",
+            "python": "Which collective an error or a straggler's row speaks of.",
+        },
+        docs={
+            "NONE": {"java": "none"},
+            "ALL_REDUCE": {"java": "{@link Replica#allReduce}"},
+            "BROADCAST": {"java": "{@link Replica#broadcast}"},
+            "BARRIER": {"java": "{@link Replica#barrier}"},
+            "MERGE_CALL": {"java": "{@link Replica#mergeCall}, and what meets as it does"},
+            "REDUCE": {"java": "{@link Replica#reduceToRoot}"},
+            "REDUCE_SCATTER": {"java": "{@link Replica#reduceScatter}"},
+            "ALL_GATHER": {"java": "{@link Replica#allGather}"},
+            "GATHER": {"java": "{@link Replica#gatherToRoot}"},
+            "SCATTER": {"java": "{@link Replica#scatterFromRoot}"},
+            "ALL_TO_ALL": {"java": "{@link Replica#allToAll}"},
+            "SCAN": {"java": "{@link Replica#scan}"},
+            "PERMUTE": {"java": "{@link Replica#permute}"},
+            "REDUCE_APPLY": {"java": "{@link Replica#reduceApply}"},
+            "HALO_EXCHANGE": {"java": "{@link Replica#haloExchange}"},
+            "RESHARD": {"java": "{@link Replica#reshard}"},
+        },
+    ),
+    Enum("DIST_NUMERICS_ORDERED", "DIST_NUMERICS_", go="Numerics"),
+    Enum("DIST_SCAN_INCLUSIVE", "DIST_SCAN_", go="ScanKind"),
+    Enum(
+        "DIST_STRATEGY_MIRRORED", "DIST_STRATEGY_", go="Kind", java="StrategyKind",
+        docs={
+            "MESH": {
+                "go": "as MIRRORED, of replicas made of logical devices (TensorFlow: TPUStrategy)",
+                "java": "as MIRRORED, of replicas made of logical devices: see "
+                "{@link StrategyOptions#deviceAssignment}",
+            },
+        },
+    ),
+    Enum(
+        "DIST_THREADS_CALLER", "DIST_THREADS_", go="Threads", java="ReplicaThreads", python="Threads",
+        go_names={"CALLER": "CallerThread", "LIBRARY": "LibraryThreads", "HOST": "Goroutines"},
+        docs={
+            "CALLER": {
+                "go": "Run's caller is replica 0; the others are library threads",
+                "java": "run()'s caller is replica 0; the others are library threads",
+                "python": "run()'s caller is replica 0; the others are library threads",
+            },
+            "LIBRARY": {
+                "go": "all replicas are library threads",
+                "java": "all are library threads; run()'s caller waits",
+                "python": "all are library threads; run()'s caller waits",
+            },
+            "HOST": {
+                "go": "each replica is a goroutine: Run starts them, or Strategy.Enter takes yours",
+                "java": "none: the program's own threads come in by {@link Strategy#enter}",
+                "python": "none: the program's own threads come in by Strategy.enter()",
+            },
+        },
+    ),
+    Enum(
+        "DIST_PLACEMENT_FREE", "DIST_PLACEMENT_", go="Placement", docs={"CORES": "each on one core of its own"},
+        left_out={("java", "all"): "a yes or no there: StrategyOptions.placedOnCores()"},
+    ),
+    Enum(
+        "DIST_VALUE_TENSOR", "DIST_VALUE_", go="ValueKind", go_name="{}Value",
+        docs={
+            "TENSOR": {"java": "a tensor"},
+            "LIST": {"java": "a list of values"},
+            "DICT": "a dictionary: keys are text, in order of their bytes",
+            "VARIABLE": "a variable, to be passed to a run",
+            "TEXT": {"java": "a text"},
+            "OBJECT": "anything of the program's own, passed through",
+        },
+    ),
+    Enum(
+        "DIST_SYNCHRONIZATION_AUTO", "DIST_SYNCHRONIZATION_", go="Synchronization", go_name="Synchronization{}",
+        names="synchronization", docs={"NONE": "never; mirrored strategies refuse it"},
+    ),
+    Enum(
+        "DIST_AGGREGATION_NONE", "DIST_AGGREGATION_", go="Aggregation", go_name="Aggregation{}", names="aggregation",
+        docs={"SUM": "every copy gets their sum", "MEAN": "every copy gets their mean"},
+    ),
+    Enum(
+        "DIST_ASSIGN", "DIST_ASSIGN_", go="AssignHow", java="Assign", shorts={"DIST_ASSIGN": "SET"},
+        go_name="Assign{}", go_names={"SET": "Assign"},
+        docs={"SET": "it becomes the value", "ADD": "the value is added", "SUB": "the value is subtracted"},
+    ),
+    Enum(
+        "DIST_SCATTER_ADD", "DIST_SCATTER_", go="ScatterHow", java="Scatter", go_name="Scatter{}",
+        docs={
+            "ADD": "added",
+            "SUB": "subtracted",
+            "MUL": "multiplied",
+            "DIV": "divided",
+            "MIN": "the smaller one",
+            "MAX": "the larger one",
+        },
+    ),
+    Enum(
+        "DIST_COMMUNICATION_AUTO", "DIST_COMMUNICATION_", go="Communication", go_name="Communication{}",
+        names="communication", docs={"AUTO": "libdist's choice", "RING": "accepted, and of no consequence"},
+    ),
+    Enum(
+        "DIST_CROSS_DEVICE_DEFAULT", "DIST_CROSS_DEVICE_", go="CrossDeviceKind", go_name="CrossDevice{}",
+        names="cross_device",
+        docs={
+            "DEFAULT": "the strategy's own",
+            "REDUCTION_TO_ONE_DEVICE": "with an operator of the program's, where it gives one",
+            "HIERARCHICAL_COPY": ANYWAY,
+            "NCCL": ANYWAY,
+            "COLLECTIVE": ANYWAY,
+            "HOST": "functions of the program's",
+        },
+    ),
+    Enum("DIST_INPUT_PER_WORKER", "DIST_INPUT_", go="InputMode", names="input_mode"),
+    Enum("DIST_SHARD_OFF", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="shard_policy"),
+    Enum(
+        "DIST_METRIC_SUM", "DIST_METRIC_", go="MetricKind", go_name="Metric{}",
+        docs={"SUM": "the sum of w * x", "MEAN": "that, divided by the sum of w"},
+    ),
+    Enum(
+        "DIST_APPLY_SGD", "DIST_APPLY_", java="Apply", go_name="apply{}", words=False,
+        doc={"go": "The kinds of dist_apply_options.", "python": "How reduce_apply() uses a reduced gradient."},
+        docs={"CALLBACK": "a function of the program's"},
+        left_out={("java", "all"): "methods there: ApplyOptions.sgd(), ApplyOptions.function()"},
+    ),
+    Enum("DIST_DEVICE_ORDER_AUTO", "DIST_DEVICE_ORDER_", go="DeviceOrder", go_name="DeviceOrder{}"),
+    Enum("DIST_PARTITION_SPLIT", "DIST_PARTITION_", go="PartitionKind", go_name="Partition{}"),
+    Enum("DIST_EDGE_ZERO", "DIST_EDGE_", go="Edge", go_name="Edge{}"),
+    Enum(
+        "DIST_MAX_REPLICAS", "DIST_", doc={"go": "Limits of libdist."},
+        left_out={("java", "all"): "an exception says the limit that was passed"},
+    ),
+    Enum(
+        "DIST_LOG_ERROR", "DIST_LOG_", go="LogLevel", go_name="Log{}",
+        docs={"ERROR": "something failed", "WARNING": "something may fail", "INFO": "for who looks"},
+    ),
+]
