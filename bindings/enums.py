@@ -44,6 +44,15 @@ def wrapped(text, width):
     return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
 
+def beginnings(ordered, language):
+    """What messages have of an enum's name: "REDUCE", of DIST_REDUCE_SUM, and the language's type."""
+    return [
+        (row.prefix[len("DIST_") : -1], getattr(row, language))
+        for row in ordered
+        if row.offered(language) and row.prefix != "DIST_"
+    ]
+
+
 def sentence(text):
     """A constant's comment as a sentence, for Javadoc."""
     if not re.match(r"\{|libdist|\w+\(", text):
@@ -115,7 +124,7 @@ def go_enums(ordered, functions):
 
 def go_words(ordered):
     """Tables for words.go, as texts: gofmt leaves those as they are."""
-    worded = [row for row in ordered if row.words]
+    worded = [row for row in ordered if row.go_words]
     constants = [f"\t{one.name} dist.{one.go}\n" for row in worded for one in row.offered("go")]
     kinds = [f"\t{row.prefix} {row.go}\n" for row in worded if row.go]
     return (
@@ -196,6 +205,27 @@ package org.libdist;
 """
 
 
+def java_words(ordered):
+    entries = [f'Map.entry("{begin}", "{name}")' for begin, name in beginnings(ordered, "java")]
+    listed = ",\n            ".join(entries)
+    return f"""// SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
+
+package org.libdist;
+
+import java.util.Map;
+
+/** For {{@link Words}}. */
+final class EnumWords {{
+    /** Enums by the beginnings of their constants. */
+    static final Map<String, String> ENUMS = Map.ofEntries(
+            {listed});
+
+    private EnumWords() {{}}
+}}
+"""
+
+
 # ---- Python ----
 
 
@@ -220,7 +250,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 """
-    return "\n\n".join([head, *(python_enum(row) for row in ordered if row.offered("python"))])
+    words = "".join(f'    "{begin}": "{name}",\n' for begin, name in beginnings(ordered, "python"))
+    words = f"# Enums by the beginnings of their constants in C.\nENUMS: dict[str, str] = {{\n{words}}}\n"
+    return "\n\n".join([head, *(python_enum(row) for row in ordered if row.offered("python")), words])
 
 
 # ---- Files ----
@@ -232,6 +264,7 @@ def written():
     functions, ordered = {one["name"] for one in found["functions"]}, rows(found)
     files = {"go/enums.go": go_enums(ordered, functions), "go/enums_words.go": go_words(ordered)}
     files |= {f"{JAVA}/{row.java}.java": java_enum(row, functions) for row in ordered if row.offered("java")}
+    files[f"{JAVA}/EnumWords.java"] = java_words(ordered)
     files["python/libdist/constants.py"] = python_enums(ordered)
     return files
 

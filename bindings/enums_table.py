@@ -12,7 +12,7 @@ else has a default:
     names, from_doc    dist_{names}_name() gives TensorFlow's names; which ones dist_{names}_from_name() takes
     others             Java's member that stands for numbers of later versions; without one those are an exception
     java_body          methods of Java's that only this enum has
-    words              whether messages are put into a language's words by the constants' names
+    go_words           whether Go's messages have these constants by their Go names
     left_out           (language, constant or "all") -> why it does not offer that
 """
 import re
@@ -56,8 +56,10 @@ class Enum:
         self.from_doc = given.pop("from_doc", ANY_CASE)
         self.others = given.pop("others", None)
         self.java_body = given.pop("java_body", "")
-        self.words = given.pop("words", True)
+        self.go_words = given.pop("go_words", True)
         self.left_out = given.pop("left_out", {})
+        if self.java is None and ("java", "all") not in self.left_out:
+            raise TypeError(f"{first}: Java has a type of it, or `left_out` says why not")
         if given:
             raise TypeError(f"{first}: unknown: {', '.join(given)}")
 
@@ -125,7 +127,7 @@ STATUS_JAVA = """
 ANYWAY = "TensorFlow's name for what libdist does anyway"
 TABLE = [
     Enum(
-        "DIST_OK", "DIST_", go="Code", java="Status", go_name="Err{}", words=False, others="INTERNAL",
+        "DIST_OK", "DIST_", go="Code", java="Status", go_name="Err{}", go_words=False, others="INTERNAL",
         java_body=STATUS_JAVA, left_out={("go", "OK"): "no error is nil"},
         doc={
             "go": "Code says what kind of failure an error is; the numbers are those of libdist, Abseil and gRPC.\n"
@@ -310,7 +312,7 @@ TABLE = [
         docs={"SUM": "the sum of w * x", "MEAN": "that, divided by the sum of w"},
     ),
     Enum(
-        "DIST_APPLY_SGD", "DIST_APPLY_", java="Apply", go_name="apply{}", words=False,
+        "DIST_APPLY_SGD", "DIST_APPLY_", java="Apply", go_name="apply{}", go_words=False,
         doc={"go": "The kinds of dist_apply_options.", "python": "How reduce_apply() uses a reduced gradient."},
         docs={"CALLBACK": "a function of the program's"},
         left_out={("java", "all"): "methods there: ApplyOptions.sgd(), ApplyOptions.function()"},

@@ -5,27 +5,8 @@ from __future__ import annotations
 
 import re
 
-_ENUMS = {
-    "AGGREGATION": "Aggregation",
-    "APPLY": "Apply",
-    "ASSIGN": "Assign",
-    "COMMUNICATION": "Communication",
-    "CROSS_DEVICE": "CrossDeviceKind",
-    "DEVICE_ORDER": "DeviceOrder",
-    "EDGE": "Edge",
-    "INPUT": "InputMode",
-    "METRIC": "MetricKind",
-    "NUMERICS": "Numerics",
-    "PARTITION": "PartitionKind",
-    "PLACEMENT": "Placement",
-    "REDUCE": "ReduceOp",
-    "SCAN": "ScanKind",
-    "SCATTER": "Scatter",
-    "SHARD": "ShardPolicy",
-    "STRATEGY": "StrategyKind",
-    "SYNCHRONIZATION": "Synchronization",
-    "THREADS": "Threads",
-}
+from .constants import ENUMS
+
 _FUNCTIONS = {
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
@@ -68,7 +49,7 @@ _OF_REPLICAS = (
 ).split()
 
 _FORMS = re.compile(
-    r"\bDIST_(?P<enum>" + "|".join(sorted(_ENUMS, key=len, reverse=True)) + r")_(?P<member>[A-Z]\w*|\.\.\.)"
+    r"\bDIST_(?P<enum>" + "|".join(sorted(ENUMS, key=len, reverse=True)) + r")_(?P<member>[A-Z]\w*|\.\.\.)"
     r"|\bDIST_(?P<assign>ASSIGN)\b"
     r"|\bDIST_(?P<limit>MAX_[A-Z_]+)"
     r"|\bDIST_(?P<dtype>BF16|[FIU]\d+|BOOL|COMPLEX64|\.\.\.)"
@@ -84,7 +65,7 @@ def _python(found: re.Match[str]) -> str:
     group = found.lastgroup
     text = found[group] if group else ""
     if found["enum"]:
-        return f"{_ENUMS[found['enum']]}.{found['member']}"
+        return f"{ENUMS[found['enum']]}.{found['member']}"
     if group == "assign":
         return "Assign.SET"
     if group == "limit":

@@ -267,3 +267,30 @@ class LogLevel(IntEnum):
     ERROR = 1  # something failed
     WARNING = 2  # something may fail
     INFO = 3  # for who looks
+
+
+# Enums by the beginnings of their constants in C.
+ENUMS: dict[str, str] = {
+    "REDUCE": "ReduceOp",
+    "COLLECTIVE": "Collective",
+    "NUMERICS": "Numerics",
+    "SCAN": "ScanKind",
+    "STRATEGY": "StrategyKind",
+    "THREADS": "Threads",
+    "PLACEMENT": "Placement",
+    "VALUE": "ValueKind",
+    "SYNCHRONIZATION": "Synchronization",
+    "AGGREGATION": "Aggregation",
+    "ASSIGN": "Assign",
+    "SCATTER": "Scatter",
+    "COMMUNICATION": "Communication",
+    "CROSS_DEVICE": "CrossDeviceKind",
+    "INPUT": "InputMode",
+    "SHARD": "ShardPolicy",
+    "METRIC": "MetricKind",
+    "APPLY": "Apply",
+    "DEVICE_ORDER": "DeviceOrder",
+    "PARTITION": "PartitionKind",
+    "EDGE": "Edge",
+    "LOG": "LogLevel",
+}

@@ -83,18 +83,6 @@ final class Words {
             Map.entry("communication_options", "CommunicationOptions"), Map.entry("input_mode", "InputMode"),
             Map.entry("input_context", "InputContext"));
 
-    /** Enums by the beginnings of their constants. */
-    private static final Map<String, String> ENUMS = Map.ofEntries(Map.entry("THREADS", "ReplicaThreads"),
-            Map.entry("STRATEGY", "StrategyKind"), Map.entry("REDUCE", "ReduceOp"),
-            Map.entry("NUMERICS", "Numerics"), Map.entry("COMMUNICATION", "Communication"),
-            Map.entry("CROSS_DEVICE", "CrossDeviceKind"), Map.entry("VALUE", "ValueKind"),
-            Map.entry("METRIC", "MetricKind"), Map.entry("SHARD", "ShardPolicy"),
-            Map.entry("INPUT", "InputMode"), Map.entry("SCAN", "ScanKind"), Map.entry("EDGE", "Edge"),
-            Map.entry("PARTITION", "PartitionKind"), Map.entry("AGGREGATION", "Aggregation"),
-            Map.entry("SYNCHRONIZATION", "Synchronization"), Map.entry("SCATTER", "Scatter"),
-            Map.entry("ASSIGN", "Assign"), Map.entry("COLLECTIVE", "Collective"),
-            Map.entry("DEVICE_ORDER", "DeviceOrder"), Map.entry("LOG", "LogLevel"));
-
     private static final Map<String, String> CONSTANTS = Map.of("ASSIGN", "Assign.SET", "PLACEMENT_CORES",
             "StrategyOptions.placedOnCores(true)", "PLACEMENT_FREE", "StrategyOptions.placedOnCores(false)",
             "APPLY_SGD", "ApplyOptions.sgd()", "APPLY_CALLBACK", "ApplyOptions.function()");
@@ -165,7 +153,7 @@ final class Words {
     }
 
     private static String method(String owner, String name) {
-        if (name.equals("name") && (ENUMS.containsValue(owner) || owner.equals("InputMode"))) {
+        if (name.equals("name") && (EnumWords.ENUMS.containsValue(owner) || owner.equals("InputMode"))) {
             return "tfName";
         }
         return name.equals("destroy") ? "close" : camel(name);
@@ -178,10 +166,10 @@ final class Words {
             return exact;
         }
         if (whole) {
-            return ENUMS.getOrDefault(name, "DType");
+            return EnumWords.ENUMS.getOrDefault(name, "DType");
         }
         for (int end = name.lastIndexOf('_'); end > 0; end = name.lastIndexOf('_', end - 1)) {
-            String type = ENUMS.get(name.substring(0, end));
+            String type = EnumWords.ENUMS.get(name.substring(0, end));
             if (type != null) {
                 return type + "." + name.substring(end + 1);
             }
