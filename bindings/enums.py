@@ -129,7 +129,7 @@ def go_words(ordered):
     kinds = [f"\t{row.prefix} {row.go}\n" for row in worded if row.go]
     return (
         GO_HEAD
-        + "\n// constantWords are the constants of dist.h; those of statuses have no other name here.\n"
+        + "\n// constantWords are the constants of the headers; those of statuses have no other name here.\n"
         + f"var constantWords = wordTable(`\n{''.join(constants)}`)\n"
         + '\n// kindWords are what "DIST_REDUCE_..." stands for: the type whose constants those are.\n'
         + f"var kindWords = wordTable(`\n{''.join(kinds)}`)\n"

@@ -4,7 +4,7 @@
 
 package dist
 
-// constantWords are the constants of dist.h; those of statuses have no other name here.
+// constantWords are the constants of the headers; those of statuses have no other name here.
 var constantWords = wordTable(`
 	DIST_F16 dist.F16
 	DIST_BF16 dist.BF16
