@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "../json.hpp"
+#include "tests/golden/harness/json.hpp"
 
 namespace golden::transcript {
 namespace {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "../json.hpp"
 #include "line.hpp"
+#include "tests/golden/harness/json.hpp"
 
 namespace golden::transcript {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "../elements.hpp"
+#include "tests/golden/harness/elements.hpp"
 
 namespace golden::transcript {
 

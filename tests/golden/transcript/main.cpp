@@ -7,10 +7,10 @@
 #include <optional>
 #include <sstream>
 
-#include "../cases.hpp"
-#include "../catalogue.hpp"
-#include "../play.hpp"
 #include "recorder.hpp"
+#include "tests/golden/harness/cases.hpp"
+#include "tests/golden/harness/catalogue.hpp"
+#include "tests/golden/harness/play.hpp"
 
 namespace golden::transcript {
 namespace {

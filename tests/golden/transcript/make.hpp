@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../json.hpp"
 #include "player.hpp"
 #include "program.hpp"
+#include "tests/golden/harness/json.hpp"
 
 namespace golden::transcript {
 

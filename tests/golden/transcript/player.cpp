@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "../json.hpp"
 #include "calls.hpp"
+#include "tests/golden/harness/json.hpp"
 
 namespace golden::transcript {
 namespace {

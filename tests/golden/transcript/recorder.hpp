@@ -10,9 +10,9 @@
 #include <tuple>
 #include <vector>
 
-#include "../handles.hpp"
 #include "literals.hpp"
 #include "program.hpp"
+#include "tests/golden/harness/handles.hpp"
 
 namespace golden::transcript {
 

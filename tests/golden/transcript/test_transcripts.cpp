@@ -14,9 +14,9 @@ extern "C" {
 #include <cmocka.h>
 }
 
-#include "../json.hpp"
 #include "literals.hpp"
 #include "player.hpp"
+#include "tests/golden/harness/json.hpp"
 
 namespace golden::transcript {
 namespace {

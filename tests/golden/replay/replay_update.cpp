@@ -2,8 +2,8 @@
 // Area "extended": strategy.extended.update() in all its forms, and what the whole area shares.
 #include <utility>
 
-#include "elements.hpp"
 #include "extended.hpp"
+#include "tests/golden/harness/elements.hpp"
 
 namespace golden {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area "reduce": strategy.reduce(op, value, axis) of everything that a value can be.
-#include "elements.hpp"
-#include "replay.hpp"
+#include "tests/golden/harness/elements.hpp"
+#include "tests/golden/harness/replay.hpp"
 
 namespace golden {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "replay.hpp"
+#include "tests/golden/harness/replay.hpp"
 #include "variables.hpp"
 
 namespace golden {

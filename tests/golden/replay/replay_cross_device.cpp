@@ -4,9 +4,9 @@
 #include <charconv>
 #include <utility>
 
-#include "elements.hpp"
 #include "extended.hpp"
 #include "options.hpp"
+#include "tests/golden/harness/elements.hpp"
 
 namespace golden {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "replay.hpp"
+#include "tests/golden/harness/replay.hpp"
 
 namespace golden {
 

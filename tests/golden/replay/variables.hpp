@@ -2,7 +2,7 @@
 // What the two files of area "variables" share.
 #pragma once
 
-#include "replay.hpp"
+#include "tests/golden/harness/replay.hpp"
 
 namespace golden {
 

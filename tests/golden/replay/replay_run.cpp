@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "elements.hpp"
 #include "programs.hpp"
+#include "tests/golden/harness/elements.hpp"
 
 namespace golden {
 namespace {

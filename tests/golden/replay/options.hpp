@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "replay.hpp"
+#include "tests/golden/harness/replay.hpp"
 
 namespace golden {
 
