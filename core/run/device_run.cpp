@@ -2,56 +2,12 @@
 #include "core/run/device_run.hpp"
 
 #include <memory_resource>
-#include <new>
 #include <vector>
 
 #include "core/run/device_team.hpp"
 
 namespace dist {
 namespace {
-
-// Counted, since a device that is past the run's deadline may still be inside.
-class DevicesRun final : public Counted {
- public:
-  DevicesRun(Memory& memory, const ValuesFunction& function, ValueRef args, ValueRef kwargs, int num_devices)
-      : Counted(memory),
-        function_(function),
-        args_(std::move(args)),
-        kwargs_(std::move(kwargs)),
-        results_(static_cast<std::size_t>(num_devices), &memory) {}
-
-  std::span<const ValueRef> results() const noexcept { return results_; }
-
-  static void about_to_start(void* context) {
-    auto* run = static_cast<DevicesRun*>(context);
-    for (std::size_t i = 0; i < run->results_.size(); ++i) run->retain();
-  }
-  static dist_status call(Replica& device, const Body& self) {
-    const auto run = Ref<DevicesRun>::adopt(static_cast<DevicesRun*>(self.context));
-    try {
-      return run->call(device).code();
-    } catch (const std::bad_alloc&) {
-      return out_of_memory().code();
-    }
-  }
-
- private:
-  Status call(Replica& device) {
-    ValueRef args;
-    ValueRef kwargs;
-    DIST_TRY(shard_of(memory(), args_.get(), device.id(), &args));
-    DIST_TRY(shard_of(memory(), kwargs_.get(), device.id(), &kwargs));
-    Value* result = nullptr;
-    const dist_status status = function_.call(function_, device, args.get(), kwargs.get(), &result);
-    results_[static_cast<std::size_t>(device.id())] = ValueRef::adopt(result);
-    return Status(status);
-  }
-
-  const ValuesFunction function_;
-  const ValueRef args_;
-  const ValueRef kwargs_;
-  std::pmr::vector<ValueRef> results_;
-};
 
 // The time in which a replica waits for its devices.
 class OnDevices {
@@ -100,16 +56,13 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
   DIST_TRY(component_of(memory, kwargs, replica.id(), &own_kwargs));
   joining.like = find_split(own_args.get());
   if (joining.like == nullptr) joining.like = find_split(own_kwargs.get());
-  const auto run = make_counted<DevicesRun>(memory, function, own_args, own_kwargs, team->num_devices());
+  const auto run = make_counted<ValuesRun>(memory, function, shard_of, own_args.get(), own_kwargs.get(),
+                                           team->num_devices());
   {
     const OnDevices away(replica);
-    const Body body{
-        .call = DevicesRun::call, .context = run.get(), .about_to_start = DevicesRun::about_to_start};
-    DIST_TRY(team->run(body, limits));
+    DIST_TRY(team->run(run->body(), limits));
   }
-  std::pmr::vector<Value*> results(&memory);
-  results.reserve(run->results().size());
-  for (const ValueRef& result : run->results()) results.push_back(result.get());
+  const std::pmr::vector<Value*> results = run->results();
   return join(memory, replica.arena(), results, joining, out);
 }
 

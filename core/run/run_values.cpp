@@ -4,55 +4,52 @@
 #include <new>
 
 namespace dist {
-namespace {
 
-// What the replicas of one run share. Counted: a replica that is late past the run's deadline still uses it.
-class ValuesRun final : public Counted {
- public:
-  ValuesRun(Memory& memory, const ValuesFunction& function, Value* args, Value* kwargs, int num_replicas)
-      : Counted(memory),
-        function_(function),
-        args_(ValueRef::share(args)),
-        kwargs_(ValueRef::share(kwargs)),
-        num_replicas_(num_replicas),
-        results_(static_cast<std::size_t>(num_replicas), &memory) {}
+ValuesRun::ValuesRun(Memory& memory, const ValuesFunction& function, PartOf part_of, Value* args,
+                     Value* kwargs, int num_members)
+    : Counted(memory),
+      function_(function),
+      part_of_(part_of),
+      args_(ValueRef::share(args)),
+      kwargs_(ValueRef::share(kwargs)),
+      results_(static_cast<std::size_t>(num_members), &memory) {}
 
-  std::span<const ValueRef> results() const noexcept { return results_; }
+Body ValuesRun::body() noexcept {
+  return {.call = call_from, .context = this, .about_to_start = about_to_start};
+}
 
-  // One reference for each replica.
-  static void about_to_start(void* context) {
-    auto* run = static_cast<ValuesRun*>(context);
-    for (int i = 0; i < run->num_replicas_; ++i) run->retain();
+std::pmr::vector<Value*> ValuesRun::results() const {
+  std::pmr::vector<Value*> given(&memory());
+  given.reserve(results_.size());
+  for (const ValueRef& result : results_) given.push_back(result.get());
+  return given;
+}
+
+// One reference for each member.
+void ValuesRun::about_to_start(void* context) {
+  auto* run = static_cast<ValuesRun*>(context);
+  for (std::size_t i = 0; i < run->results_.size(); ++i) run->retain();
+}
+
+dist_status ValuesRun::call_from(Replica& member, const Body& self) {
+  const auto run = Ref<ValuesRun>::adopt(static_cast<ValuesRun*>(self.context));
+  try {
+    return run->call(member).code();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory().code();
   }
-  static dist_status call(Replica& replica, const Body& self) {
-    const auto run = Ref<ValuesRun>::adopt(static_cast<ValuesRun*>(self.context));
-    try {
-      return run->call(replica).code();
-    } catch (const std::bad_alloc&) {
-      return out_of_memory().code();
-    }
-  }
+}
 
- private:
-  Status call(Replica& replica) {
-    ValueRef args;
-    ValueRef kwargs;
-    DIST_TRY(component_of(memory(), args_.get(), replica.id(), &args));
-    DIST_TRY(component_of(memory(), kwargs_.get(), replica.id(), &kwargs));
-    Value* result = nullptr;
-    const dist_status status = function_.call(function_, replica, args.get(), kwargs.get(), &result);
-    results_[static_cast<std::size_t>(replica.id())] = ValueRef::adopt(result);
-    return Status(status);
-  }
-
-  const ValuesFunction function_;
-  const ValueRef args_;
-  const ValueRef kwargs_;
-  const int num_replicas_;
-  std::pmr::vector<ValueRef> results_;
-};
-
-}  // namespace
+Status ValuesRun::call(Replica& member) {
+  ValueRef args;
+  ValueRef kwargs;
+  DIST_TRY(part_of_(memory(), args_.get(), member.id(), &args));
+  DIST_TRY(part_of_(memory(), kwargs_.get(), member.id(), &kwargs));
+  Value* result = nullptr;
+  const dist_status status = function_.call(function_, member, args.get(), kwargs.get(), &result);
+  results_[static_cast<std::size_t>(member.id())] = ValueRef::adopt(result);
+  return Status(status);
+}
 
 Status check_arguments(const Value* args, const Value* kwargs) noexcept {
   if (args != nullptr && !args->is_sequence()) {
@@ -69,12 +66,9 @@ Status check_arguments(const Value* args, const Value* kwargs) noexcept {
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, const RunLimits& limits, ValueRef* out) {
   DIST_TRY(check_arguments(args, kwargs));
-  const auto run = make_counted<ValuesRun>(memory, function, args, kwargs, pool.num_replicas());
-  const Body body{.call = ValuesRun::call, .context = run.get(), .about_to_start = ValuesRun::about_to_start};
-  DIST_TRY(pool.run(body, limits));
-  std::pmr::vector<Value*> results(&memory);
-  results.reserve(run->results().size());
-  for (const ValueRef& result : run->results()) results.push_back(result.get());
+  const auto run = make_counted<ValuesRun>(memory, function, component_of, args, kwargs, pool.num_replicas());
+  DIST_TRY(pool.run(run->body(), limits));
+  const std::pmr::vector<Value*> results = run->results();
   return merge(memory, results, "result", out);
 }
 
