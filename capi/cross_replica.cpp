@@ -11,7 +11,6 @@
 #include "core/cross_replica/gather.hpp"
 #include "core/cross_replica/local_results.hpp"
 #include "core/cross_replica/reduce.hpp"
-#include "core/cross_replica/reduce_to.hpp"
 #include "core/cross_replica/update.hpp"
 #include "core/strategy/between_runs.hpp"
 #include "core/strategy/destination_device.hpp"
@@ -31,7 +30,7 @@ dist_status dist_reduce(dist_strategy* strategy, dist_reduce_op op, dist_value* 
     BetweenRuns turn;
     DIST_TRY(turn.begin_for(unwrap(value), unwrap(strategy), "dist_reduce"));
     ValueRef result;
-    DIST_TRY(reduce(unwrap(strategy).cross_replica(), op, *unwrap(value), axes, num_axes, &result));
+    DIST_TRY(reduce(unwrap(strategy).cross_replica(), op, *unwrap(value), {axes, num_axes}, &result));
     *out_value = wrap(result.take());
     return kOk;
   });

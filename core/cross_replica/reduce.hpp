@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of values from outside the replicas: by the host's thread, with oneTBB's help, no group
-// involved. The arithmetic is that of the collectives, so are the bits.
+// Reductions of values from outside the replicas, to one tensor or to a place, and broadcasts:
+// tf.distribute's reduce, reduce_to, batch_reduce_to, broadcast_to, and the same of cross-device operations
+// without a strategy. By the host's thread, with oneTBB's help, no group involved. The arithmetic is that of
+// the collectives, so are the bits.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +11,28 @@
 
 #include "core/base/status.hpp"
 #include "core/cross_replica/cross_replica.hpp"
+#include "core/cross_replica/destination.hpp"
+#include "core/cross_replica/reducer.hpp"
 #include "core/value/value.hpp"
-#include "core/value/variable.hpp"
 
 namespace dist {
 
-// Reduces to one tensor, leaf by leaf. `axes` NULL: none. See dist_reduce().
-Status reduce(const CrossReplica& context, dist_reduce_op op, Value& value, const int32_t* axes,
-              std::size_t num_axes, ValueRef* out);
+// Reduces to one tensor, leaf by leaf, over the replicas and `axes`, of which there may be none. See
+// dist_reduce().
+Status reduce(const CrossReplica& context, dist_reduce_op op, Value& value, std::span<const int32_t> axes,
+              ValueRef* out);
+
+// outs[k] = values[k], reduced to destinations[k]; all in one pass. `destinations` is empty (every replica)
+// or as long as `values`. Nothing is written on a failure. See dist_reduce_to().
+Status reduce_to(const CrossReplica& context, ReduceRules rules, dist_reduce_op op,
+                 std::span<Value* const> values, std::span<const Destination> destinations,
+                 std::span<ValueRef> outs);
+
+// `value` at `destination`: what is distributed already stays as it is. See dist_broadcast_to().
+Status broadcast_to(const CrossReplica& context, Value& value, const Destination& destination, ValueRef* out);
+
+// How many replicas values reduced without a strategy are of: the components of the first that is
+// distributed, else of the first destination; 1 where none is.
+int32_t replicas_of(std::span<Value* const> values, std::span<const Destination> destinations) noexcept;
 
 }  // namespace dist

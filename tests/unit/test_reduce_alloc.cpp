@@ -10,7 +10,6 @@
 #include "core/cross_replica/gather.hpp"
 #include "core/cross_replica/local_results.hpp"
 #include "core/cross_replica/reduce.hpp"
-#include "core/cross_replica/reduce_to.hpp"
 #include "core/cross_replica/update.hpp"
 #include "core/value/dlpack.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -125,19 +124,19 @@ void reducing(void**) {
       f.of(DIST_VALUE_LIST, {f.spread(DIST_F32, {4}), f.spread(DIST_BF16, {2, 3}, true), inside_out});
   f.refuse_each([&] {
     ValueRef out;
-    return reduce(f.context(), DIST_REDUCE_MEAN, *nest, nullptr, 0, &out);
+    return reduce(f.context(), DIST_REDUCE_MEAN, *nest, {}, &out);
   });
   const int32_t axis = 0;
   f.refuse_each([&] {
     ValueRef out;
-    return reduce(f.context(), DIST_REDUCE_SUM, *nest->items()[1], &axis, 1, &out);
+    return reduce(f.context(), DIST_REDUCE_SUM, *nest->items()[1], {&axis, 1}, &out);
   });
   // Large enough for oneTBB.
   const int64_t n = 1 << 10;
   const ValueRef large = f.spread(DIST_I8, {n, n}, true);
   f.refuse_each([&] {
     ValueRef out;
-    return reduce(f.context(), DIST_REDUCE_SUM, *large, nullptr, 0, &out);
+    return reduce(f.context(), DIST_REDUCE_SUM, *large, {}, &out);
   });
 }
 

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cross_replica/reducer.hpp"
+
+#include <memory_resource>
+#include <utility>
+#include <vector>
+
+#include "core/base/tensor.hpp"
+#include "core/cross_replica/axis_reduce.hpp"
+#include "core/cross_replica/cross_device.hpp"
+#include "core/cross_replica/host_calls.hpp"
+#include "core/cross_replica/local_results.hpp"
+#include "core/cross_replica/slices.hpp"
+#include "core/value/nest.hpp"
+#include "core/value/variable.hpp"
+
+namespace dist {
+namespace {
+
+// What replica `id` has of a tensor or variable.
+dist_tensor view(const Value& value, int32_t id) noexcept {
+  return value.variable() != nullptr ? value.variable()->component(id) : value.tensor();
+}
+
+}  // namespace
+
+Reducer::Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op)
+    : context_(context), rules_(rules), op_(op), plan_(*context.memory) {}
+
+Status Reducer::set_destination(const Destination& destination) noexcept {
+  return resolve(context_, destination, &place_);
+}
+
+Status Reducer::add(Value& value, const Path& path, ValueRef* out) {
+  if (value.is_nest()) return add_items(value, path, out);
+  if (value.distributed() && to_one_tensor()) DIST_TRY(check_components(value, path));
+  if (value.kind() == DIST_VALUE_PER_REPLICA || (value.distributed() && !axes_.empty()))
+    return add_components(value, path, out);
+  const Variable* const variable = value.variable();
+  if (variable != nullptr) DIST_TRY(check_copies(*variable, path));
+  if (!axes_.empty() || (variable != nullptr && variable->sync_on_read()))
+    return add_copies(value, path, out);
+  return add_equal(value, path, out);
+}
+
+Status Reducer::run() { return plan_.run(*context_.arena); }
+
+Status Reducer::add_items(Value& value, const Path& path, ValueRef* out) {
+  if (!axes_.empty()) {
+    return invalid_argument(
+        "%s is %s: axes are those of one tensor; reduce its items one by one, or without axes",
+        PathText(path).c_str(), Value::kind_name(value.kind()));
+  }
+  return map_items(
+      *context_.memory, value, path,
+      [this](Value& item, const Path& here, ValueRef* made) { return add(item, here, made); }, out);
+}
+
+Status Reducer::check_components(const Value& value, const Path& path) const noexcept {
+  if (value.items().size() == static_cast<std::size_t>(num_replicas())) return kOk;
+  return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
+                          PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
+                          num_replicas());
+}
+
+// A copy for each replica, or where it is not reduced, one for all.
+Status Reducer::check_copies(const Variable& variable, const Path& path) const noexcept {
+  const bool folded = variable.sync_on_read();
+  if (variable.num_copies() == num_replicas()) return kOk;
+  if (to_one_tensor() ? variable.num_copies() == 1 : !folded) return kOk;
+  return invalid_argument("%s: variable \"%s\" has %d copies for %d replicas: it is another strategy's",
+                          PathText(path).c_str(), variable.name(), variable.num_copies(), num_replicas());
+}
+
+// A distributed value: a fold over its components, which may be nests or indexed slices. One component is
+// what it is, whatever it is.
+Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
+  DIST_TRY(check_components(value, path));
+  if (axes_.empty() && num_replicas() == 1) {
+    *out = value.items()[0];
+    return kOk;
+  }
+  std::pmr::vector<Value*> components(context_.memory);
+  for (const ValueRef& component : value.items()) components.push_back(component.get());
+  for (const Value* const component : components) {
+    if (component->is_nest()) return add_nests(components, path, out);
+  }
+  if (axes_.empty() && components[0]->kind() == DIST_VALUE_INDEXED_SLICES)
+    return add_slices(components, path, out);
+  return add_tensors(components, path, out);
+}
+
+// Components that are nests: a nest of per-replica values.
+Status Reducer::add_nests(std::span<Value* const> components, const Path& path, ValueRef* out) {
+  ValueRef nest;
+  DIST_TRY(merge_leaves(*context_.memory, components, PathText(path).c_str(), &nest));
+  return add(*nest, path, out);
+}
+
+Status Reducer::add_slices(std::span<Value* const> components, const Path& path, ValueRef* out) {
+  ValueRef joined;
+  DIST_TRY(join_slices(context_, plan_, op_, components, path, &joined));
+  return put_there(std::move(joined), out);
+}
+
+// What every replica has in common, each its own copy where it is a variable.
+Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
+  const std::pmr::vector<Value*> copies(static_cast<std::size_t>(num_replicas()), &value, context_.memory);
+  return add_tensors(copies, path, out);
+}
+
+// What is the same on every replica already: its mean is what it is, its sum most likely a mistake.
+Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
+  const Variable* const variable = value.variable();
+  const bool one_contribution =
+      !value.distributed() && variable == nullptr &&
+      (rules_ == ReduceRules::kAlone ||
+       (rules_ == ReduceRules::kBatch && context_.kind == DIST_STRATEGY_CENTRAL_STORAGE));
+  if (op_ == DIST_REDUCE_SUM && num_replicas() != 1 && !one_contribution) {
+    return invalid_argument(
+        "SUM of %s, which is %s and not per-replica: use MEAN, or give every replica's own part",
+        PathText(path).c_str(), Value::kind_name(value.kind()));
+  }
+  if (to_one_tensor() && variable != nullptr && variable->num_copies() != 1) {
+    ValueRef copies;
+    DIST_TRY(local_results(context_, value, &copies));
+    *out = copies->items()[0];
+    return kOk;
+  }
+  *out = to_one_tensor() && value.distributed() ? value.items()[0] : ValueRef::share(&value);
+  return kOk;
+}
+
+Status Reducer::add_tensors(std::span<Value* const> values, const Path& path, ValueRef* out) {
+  std::pmr::vector<dist_tensor> tensors(context_.memory);
+  tensors.reserve(values.size());
+  for (const Value* const value : values) {
+    if (!value->has_tensor()) {
+      return fail(value->is_composite() ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
+                  "%s: replica %zu has %s; tensors are reduced, nests of them, and %sindexed slices",
+                  PathText(path).c_str(), tensors.size(), Value::kind_name(value->kind()),
+                  to_one_tensor() ? "without axes " : "");
+    }
+    tensors.push_back(view(*value, static_cast<int32_t>(tensors.size())));
+  }
+  return add_fold(tensors, path, out);
+}
+
+Status Reducer::add_fold(std::span<const dist_tensor> tensors, const Path& path, ValueRef* out) {
+  uint32_t axes = 0;
+  DIST_TRY(check_leaf(tensors, path, &axes));
+  if (!axes_.empty()) return reduce_axes(context_, op_, tensors, axes, out);
+  const CrossDevice* const own = context_.cross_device;
+  const bool asked = rules_ == ReduceRules::kBatch || rules_ == ReduceRules::kAlone;
+  ValueRef result;
+  if (host_reduces(context_)) {
+    DIST_TRY(reduce_by_host(context_, op_, tensors, &result));
+  } else if (asked && own != nullptr && own->accumulates()) {
+    DIST_TRY(accumulate(*own, tensors, &result));
+  } else {
+    DIST_TRY(plan_.add(op_, tensors, &result));
+  }
+  return put_there(std::move(result), out);
+}
+
+Status Reducer::check_leaf(std::span<const dist_tensor> tensors, const Path& path,
+                           uint32_t* out_axes) const noexcept {
+  const dist_tensor& first = tensors[0];
+  const PathText where(path);
+  if (!check_op(op_, first.dtype).ok())
+    return invalid_argument("%s: %s", where.c_str(), last_error().message);
+  DIST_TRY(check_axes(axes_, first.ndim, where.c_str(), out_axes));
+  for (std::size_t r = 1; r < tensors.size(); ++r) {
+    bool equal = tensors[r].dtype == first.dtype && tensors[r].ndim == first.ndim;
+    for (int32_t i = 0; equal && i < first.ndim; ++i) {
+      equal = (*out_axes >> i & 1u) != 0 || tensors[r].shape[i] == first.shape[i];
+    }
+    if (equal) continue;
+    char one[160];
+    char other[160];
+    describe(first, one, sizeof one);
+    describe(tensors[r], other, sizeof other);
+    return invalid_argument("%s: replica 0 has %s, replica %zu %s; %s", where.c_str(), one, r, other,
+                            !to_one_tensor() ? "all have one dtype and shape"
+                            : axes_.empty()  ? "without axes all have one dtype and shape"
+                                             : "sizes may differ along the axes that are reduced only");
+  }
+  return kOk;
+}
+
+// From left to right by the host's operator; MEAN then divides by the number of replicas.
+Status Reducer::accumulate(const CrossDevice& own, std::span<const dist_tensor> tensors, ValueRef* out) {
+  ValueRef acc;
+  DIST_TRY(Value::copy_tensor(*context_.memory, tensors[0], &acc));
+  const dist_tensor sum = acc->tensor();
+  TensorSize size;
+  for (std::size_t r = 0; r < tensors.size(); ++r) {
+    DIST_TRY(check_tensor(tensors[r], "component", &size));
+    DIST_TRY(own.check_elements(tensors[r], size.bytes));
+    if (r == 0 || size.elements == 0) continue;
+    ValueRef dense;
+    dist_tensor part = tensors[r];
+    if (!size.contiguous) {
+      DIST_TRY(Value::copy_tensor(*context_.memory, part, &dense));
+      part = dense->tensor();
+    }
+    own.accumulate(part, size.bytes, sum.data);
+  }
+  if (op_ == DIST_REDUCE_SUM) {
+    *out = std::move(acc);
+    return kOk;
+  }
+  DIST_TRY(make_result(*context_.memory, op_, sum, out));
+  const auto* const source = static_cast<const std::byte*>(sum.data);
+  plan_.keep(std::move(acc));
+  plan_.add(sum.dtype, DIST_REDUCE_MEAN, static_cast<double>(tensors.size()),
+            static_cast<std::size_t>(size.elements), {&source, 1}, (*out)->tensor().data);
+  return kOk;
+}
+
+Status Reducer::put_there(ValueRef result, ValueRef* out) {
+  if (!to_one_tensor()) return put(context_, place_, std::move(result), out);
+  *out = std::move(result);
+  return kOk;
+}
+
+}  // namespace dist

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reducer: walks nests of values from outside the replicas, states one fold for each leaf, and runs them all
+// at the end. What differs between those who reduce is a rule each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/cross_replica/cross_replica.hpp"
+#include "core/cross_replica/destination.hpp"
+#include "core/cross_replica/fold.hpp"
+#include "core/value/path.hpp"
+#include "core/value/value.hpp"
+
+namespace dist {
+
+// All of them TensorFlow's rules. A host's operator is cross_device's accumulate, where it has one.
+enum class ReduceRules {
+  kReduce,    // to one tensor, also over axes of each component; a host's operator is not asked
+  kReduceTo,  // what is not distributed has a mean but no sum; a host's operator is not asked
+  kBatch,     // a host's operator is; on central storage what is not distributed is one contribution
+  kAlone      // a host's operator is; what is not distributed is one contribution
+};
+
+class Reducer {
+ public:
+  Reducer(const CrossReplica& context, ReduceRules rules, dist_reduce_op op);
+
+  // kReduce: over these too.
+  void set_axes(std::span<const int32_t> axes) noexcept { axes_ = axes; }
+  // Else: where the results of what is added next are wanted.
+  Status set_destination(const Destination& destination) noexcept;
+
+  // *out is complete after run().
+  Status add(Value& value, const Path& path, ValueRef* out);
+  Status run();
+
+ private:
+  int32_t num_replicas() const noexcept { return context_.num_replicas; }
+  bool to_one_tensor() const noexcept { return rules_ == ReduceRules::kReduce; }
+
+  Status add_items(Value& value, const Path& path, ValueRef* out);
+  Status check_components(const Value& value, const Path& path) const noexcept;
+  Status check_copies(const Variable& variable, const Path& path) const noexcept;
+  Status add_components(Value& value, const Path& path, ValueRef* out);
+  Status add_nests(std::span<Value* const> components, const Path& path, ValueRef* out);
+  Status add_slices(std::span<Value* const> components, const Path& path, ValueRef* out);
+  Status add_copies(Value& value, const Path& path, ValueRef* out);
+  Status add_equal(Value& value, const Path& path, ValueRef* out);
+  Status add_tensors(std::span<Value* const> values, const Path& path, ValueRef* out);
+  Status add_fold(std::span<const dist_tensor> tensors, const Path& path, ValueRef* out);
+  Status check_leaf(std::span<const dist_tensor> tensors, const Path& path,
+                    uint32_t* out_axes) const noexcept;
+  Status accumulate(const CrossDevice& own, std::span<const dist_tensor> tensors, ValueRef* out);
+  // Where it is wanted.
+  Status put_there(ValueRef result, ValueRef* out);
+
+  const CrossReplica& context_;
+  const ReduceRules rules_;
+  const dist_reduce_op op_;
+  FoldPlan plan_;
+  std::span<const int32_t> axes_;
+  Place place_;
+};
+
+}  // namespace dist
