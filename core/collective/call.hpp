@@ -110,7 +110,7 @@ struct Call {
 };
 
 // "in" and "out" overlap between two members: the report on it.
-void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
+void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept;
 
 // How many elements from the innermost dimension outwards, as far as dimension `from`, lie side by side.

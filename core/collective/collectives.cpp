@@ -98,7 +98,7 @@ Status work_in_parts(const Caller& caller, const Call& call, Published&& publish
     const Exchange exchange(call, group.size(), offers.all(), caller.cache_bytes);
     if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
     const FpEnvironment environment;
-    if (group.crowded() || exchange.bytes() > kStaticBytes) {
+    if (group.oversubscribed() || exchange.bytes() > kStaticBytes) {
       share_blocks(caller, exchange.units(), exchange.block_units(),
                    [&](Range block) { exchange.run(block, [] { return true; }); });
     } else {
@@ -145,14 +145,14 @@ Status check_and_meet(const Caller& caller, Call& call) noexcept {
     if (caller.checked != nullptr) caller.checked->keep(call, statement);
   }
   const auto published = [&] { record_arrival(caller, statement, call.bytes, 0); };
-  const bool crowded = group.crowded();
+  const bool oversubscribed = group.oversubscribed();
   const bool empty = call.bytes == 0 && !call.must_fit();
   const bool unchanged = leaves_unchanged(call, group.size());
   const bool travels = call.can_travel() && call.bytes <= most_that_travels(group.size());
-  if (travels && !empty && !crowded && !unchanged) return reduce_at_once(caller, call, published);
+  if (travels && !empty && !oversubscribed && !unchanged) return reduce_at_once(caller, call, published);
   if (empty || unchanged) return group.arrive(caller.me, caller.timeout_ns, published);
   call.offer_in(group.outgoing(caller.me).offer);
-  if (crowded && call.sized_alike() && call.bytes <= kAloneBytes) {
+  if (oversubscribed && call.sized_alike() && call.bytes <= kAloneBytes) {
     record_arrival(caller, statement, call.bytes);
     return work_alone(caller, call);
   }

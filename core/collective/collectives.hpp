@@ -2,7 +2,7 @@
 // Collectives on tensors: state what the member came for, meet, and share out the work (exchange.hpp) by
 // size.
 //
-//     bytes                     a CPU for every member               crowded
+//     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: the bytes  the last to come does the work for all
 //                               travel with the line; one phase
 //     <= kAloneBytes            each does its part                   "
@@ -30,10 +30,11 @@ namespace dist {
 // peer: 0.17 us against 0.25 us on two cores of a Zen 5). What lines hold they bring in any case.
 constexpr std::size_t most_that_travels(int members) noexcept {
   const auto peers = static_cast<std::size_t>(members > 1 ? members - 1 : 1);
-  const std::size_t beside = Luggage::kBytes / peers;
+  const std::size_t beside = EagerPayload::kBytes / peers;
   return beside > Line::kInlineBytes ? beside : Line::kInlineBytes;
 }
-// Crowded members wake and sleep; up to this size one of them does the work sooner than all could begin.
+// Oversubscribed members wake and sleep; up to this size one of them does the work sooner than all could
+// begin.
 inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
 // Above, a member that is done with its part takes blocks of others' parts: a late one then has less to do.
 // Parts stay whole ranges, since memory likes to be read in order (2.3 against 3.6 ms for 64 MiB on two cores

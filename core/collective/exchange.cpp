@@ -165,7 +165,7 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
 }
 
 // Whose inputs a task reads.
-Exchange::Ranks Exchange::givers(int part) const noexcept {
+Exchange::Ranks Exchange::sources(int part) const noexcept {
   switch (call_.collective) {
     case Collective::kBroadcast:
     case Collective::kScatter: return {call_.root, call_.root + 1};
@@ -181,7 +181,7 @@ Exchange::Ranks Exchange::givers(int part) const noexcept {
 }
 
 // Whose outputs it writes.
-Exchange::Ranks Exchange::getters(int part) const noexcept {
+Exchange::Ranks Exchange::destinations(int part) const noexcept {
   switch (call_.collective) {
     case Collective::kReduce:
     case Collective::kGather: return {call_.root, call_.root + 1};
@@ -232,7 +232,7 @@ void Exchange::collect(Task& task) const noexcept {
   const std::size_t t = task.t;
   const int part = task.part;
   const bool plain = call_.n == 1 && !strided_;
-  const Ranks from = givers(part);
+  const Ranks from = sources(part);
   for (int p = from.begin; p < from.end; ++p) {
     const Offer& offer = *offers_[p];
     if (plain && (call_.plain() || offer.contributions == 1)) {
@@ -241,7 +241,7 @@ void Exchange::collect(Task& task) const noexcept {
       for (std::size_t j = 0; j < offer.contributions; ++j) task.add_source(offer.in[j * call_.n + t].data);
     }
   }
-  const Ranks to = getters(part);
+  const Ranks to = destinations(part);
   for (int r = to.begin; r < to.end; ++r) {
     task.add_destination(plain ? offers_[r]->out_data : offers_[r]->out[t].data);
   }
@@ -254,7 +254,7 @@ void Exchange::collect(Task& task) const noexcept {
 // Calls use(s, tensor) for the tensors of which collect() gave the addresses.
 template <class Use>
 void Exchange::for_sources(const Task& task, Use&& use) const noexcept {
-  const Ranks from = givers(task.part);
+  const Ranks from = sources(task.part);
   std::size_t s = 0;
   for (int p = from.begin; p < from.end; ++p) {
     for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
@@ -264,46 +264,34 @@ void Exchange::for_sources(const Task& task, Use&& use) const noexcept {
 }
 template <class Use>
 void Exchange::for_destinations(const Task& task, Use&& use) const noexcept {
-  const int first = getters(task.part).begin;
+  const int first = destinations(task.part).begin;
   for (std::size_t d = 0; d < task.num_dst; ++d) {
     use(d, offers_[first + static_cast<int>(d)]->out[task.t]);
   }
 }
 
-// Narrows the sources to the part of them that is cut off for rank r.
-void Exchange::cut(Task& task) const noexcept {
+// Narrows one side of a task to the part of the whole that goes from its source to its destination: what is
+// cut off the source's tensor, or the place in the destination's where it belongs.
+void Exchange::narrow(Task& task, Side side) const noexcept {
   const std::size_t t = task.t;
-  const int part = task.part;
-  const bool all_to_all = call_.collective == Collective::kAllToAll;
-  const int giver = givers(part).begin;
-  const int getter = getters(part).begin;
-  const dist_tensor& whole = offers_[giver]->in[t];
+  const int source = sources(task.part).begin;
+  const int destination = destinations(task.part).begin;
+  const bool cuts = side == Side::kSource;
+  const dist_tensor& whole = cuts ? offers_[source]->in[t] : offers_[destination]->out[t];
   const int32_t axis = call_.axis_of(t);
-  for (int q = 0; q < getter; ++q) {
-    task.src_offset += all_to_all ? split(giver, q, t) : offers_[q]->out[t].shape[axis];
-  }
+  // Of the part that rank q gets of it, or gives to it.
+  const auto size_of = [&](int q) {
+    if (call_.collective == Collective::kAllToAll)
+      return cuts ? split(source, q, t) : split(q, destination, t);
+    return cuts ? offers_[q]->out[t].shape[axis] : offers_[q]->in[t].shape[axis];
+  };
+  const int mine = cuts ? destination : source;
+  int64_t before = 0;
+  for (int q = 0; q < mine; ++q) before += size_of(q);
   task.inner = inner_of(whole, axis);
-  task.src_step = static_cast<std::size_t>(whole.shape[axis]) * task.inner;
-  task.run = task.inner * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
-                                                              : offers_[getter]->out[t].shape[axis]);
-}
-
-// Narrows the destinations to the place where rank p's part belongs.
-void Exchange::join(Task& task) const noexcept {
-  const std::size_t t = task.t;
-  const int part = task.part;
-  const bool all_to_all = call_.collective == Collective::kAllToAll;
-  const int giver = givers(part).begin;
-  const int getter = getters(part).begin;
-  const dist_tensor& whole = offers_[getter]->out[t];
-  const int32_t axis = call_.axis_of(t);
-  for (int q = 0; q < giver; ++q) {
-    task.dst_offset += all_to_all ? split(q, getter, t) : offers_[q]->in[t].shape[axis];
-  }
-  task.inner = inner_of(whole, axis);
-  task.dst_step = static_cast<std::size_t>(whole.shape[axis]) * task.inner;
-  task.run = task.inner * static_cast<std::size_t>(all_to_all ? split(giver, getter, t)
-                                                              : offers_[giver]->in[t].shape[axis]);
+  (cuts ? task.src_offset : task.dst_offset) += before;
+  (cuts ? task.src_step : task.dst_step) = static_cast<std::size_t>(whole.shape[axis]) * task.inner;
+  task.run = task.inner * static_cast<std::size_t>(size_of(mine));
 }
 
 // The region's shape, for those who step through it.
@@ -329,8 +317,8 @@ void Exchange::run_piece(std::size_t k, std::size_t first, std::size_t count) co
   task.dst = scratch.take<std::byte*>(static_cast<std::size_t>(size_));
   task.weights = collect_weights(scratch);
   collect(task);
-  if (call_.cuts()) cut(task);
-  if (call_.joins()) join(task);
+  if (call_.cuts()) narrow(task, Side::kSource);
+  if (call_.joins()) narrow(task, Side::kDestination);
   // A side that is not cut has its runs one after another.
   if (call_.cuts() && !call_.joins()) task.dst_step = task.run;
   if (call_.joins() && !call_.cuts()) task.src_step = task.run;

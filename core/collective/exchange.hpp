@@ -53,7 +53,7 @@ class Exchange {
 
   // Whether the members' tensors do not fit together, as far as this concerns rank `member` of `group`; then
   // `out_why` gets the report, but for what all reports have: refusal(). NULL: just the question.
-  bool refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept;
+  bool refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
 
   // Does a range of units, in pieces; ends early where go_on() says no.
   template <class GoOn>
@@ -111,8 +111,8 @@ class Exchange {
   std::size_t element_bytes(std::size_t k) const noexcept;
   std::size_t task_elements(std::size_t k) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept;
-  Ranks givers(int part) const noexcept;
-  Ranks getters(int part) const noexcept;
+  Ranks sources(int part) const noexcept;
+  Ranks destinations(int part) const noexcept;
 
   void run_piece(std::size_t k, std::size_t first, std::size_t count) const noexcept;
   void collect(Task& task) const noexcept;
@@ -120,8 +120,8 @@ class Exchange {
   void for_sources(const Task& task, Use&& use) const noexcept;
   template <class Use>
   void for_destinations(const Task& task, Use&& use) const noexcept;
-  void cut(Task& task) const noexcept;
-  void join(Task& task) const noexcept;
+  enum class Side { kSource, kDestination };
+  void narrow(Task& task, Side side) const noexcept;
   void shape_region(Task& task) const noexcept;
   std::byte* begin_of(const Task& task, const dist_tensor& tensor, int64_t offset) const noexcept;
   void run_strided(const Task& task, Scratch& scratch, std::size_t first, std::size_t count) const noexcept;
@@ -134,10 +134,10 @@ class Exchange {
   const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten() const noexcept;
 
-  bool sizes_differ(const Gathering& group, ErrorRecord* out_why) const noexcept;
-  bool pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept;
+  bool sizes_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept;
+  bool pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept;
   bool misplaced(int member, std::size_t t) const noexcept;
-  bool overlaps(const Gathering& group, int member, ErrorRecord* out_why) const noexcept;
+  bool overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
   bool overlap_is_simple() const noexcept;
   bool overlaps_simply(int member) const noexcept;
 

@@ -55,7 +55,7 @@ struct Extent {
 
 }  // namespace
 
-void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, bool shares,
+void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept {
   const char* const word = member_word(group.part_of());
   refuse(out_why,
@@ -66,7 +66,7 @@ void overlap_report(const Gathering& group, int rank, int peer, std::size_t t, b
          shares ? ", or all of them one and the same out" : "");
 }
 
-bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   if (sources_ > DIST_MAX_CONTRIBUTIONS) {
     char most[32];
     char given[32];
@@ -82,7 +82,7 @@ bool Exchange::refuses(const Gathering& group, int member, ErrorRecord* out_why)
   return overlaps(group, member, out_why);
 }
 
-bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
   const char* const word = member_word(group.part_of());
   const auto fields = [](int r) {
     return Fields{r, "a destination and a source that name each other", "one that the other does not name",
@@ -105,7 +105,7 @@ bool Exchange::pairs_differ(const Gathering& group, ErrorRecord* out_why) const 
 }
 
 // Whether the sizes along the axis add up, for every member that has the whole of a tensor.
-bool Exchange::sizes_differ(const Gathering& group, ErrorRecord* out_why) const noexcept {
+bool Exchange::sizes_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
   constexpr const char* kHint = "the parts' sizes along the axis add up to the whole's";
   for (std::size_t t = 0; t < call_.n; ++t) {
     const int32_t axis = call_.axis_of(t);
@@ -185,7 +185,7 @@ bool Exchange::overlaps_simply(int member) const noexcept {
 }
 
 // Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.
-bool Exchange::overlaps(const Gathering& group, int member, ErrorRecord* out_why) const noexcept {
+bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
   const bool shares = call_.collective != Collective::kScan &&

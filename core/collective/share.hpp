@@ -10,8 +10,8 @@
 namespace dist {
 
 // Blocks of all parts, beginning with those of one's own: who is done helps the others. There are as many
-// parts as members can run side by side: where CPUs are crowded, whoever runs goes on where the last one
-// stopped. Parts stay whole ranges, since memory likes to be read in order. The members have armed their
+// parts as members can run side by side: where CPUs are oversubscribed, whoever runs goes on where the last
+// one stopped. Parts stay whole ranges, since memory likes to be read in order. The members have armed their
 // tickets.
 template <class Run>
 void share_blocks(const Caller& caller, std::size_t items, std::size_t block, Run&& run) noexcept {

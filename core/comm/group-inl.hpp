@@ -36,7 +36,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
   bool made = make(members_, n);
   if (made && membership.ids != nullptr) made = make(ids_, n);
   // Not touched here: most groups never use it.
-  if (made && !policy.crowded) made = make(luggage_, 2 * n);
+  if (made && !policy.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
     throw std::bad_alloc();
@@ -58,7 +58,7 @@ void BasicGroup<Sync>::free_all() noexcept {
   };
   free(members_, n);
   free(ids_, n);
-  free(luggage_, 2 * n);
+  free(eager_, 2 * n);
 }
 
 template <class Sync>
@@ -95,7 +95,7 @@ void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
 template <class Sync>
 void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
   Member& member = members_[me];
-  if (!member.movable || policy_.crowded) return;
+  if (!member.movable || policy_.oversubscribed) return;
   if (cpu != Sync::cpu()) {
     member.beside = 0;
     return;
@@ -429,7 +429,7 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   if (poisoned()) return;
   outgoing_statement(me) = member.departure;
   publish(me);
-  if (policy_.crowded) count_in();
+  if (policy_.oversubscribed) count_in();
   // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
   // race "asleep", where the line has been stored in publish().
   if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;

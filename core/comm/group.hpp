@@ -23,8 +23,8 @@
 // make their own store visible before they look at the other's, so one of the two sees the other.
 //
 // Two ways to wait. With a CPU for every member, each waits for each peer's line: one cache line travels one
-// way. Crowded, that would cost R wake-ups for each member: there members count themselves in, and the last
-// one wakes all, or does the whole work alone first.
+// way. Oversubscribed, that would cost R wake-ups for each member: there members count themselves in, and the
+// last one wakes all, or does the whole work alone first.
 //
 // Memory orders. Plain data travels with a release store and an acquire load of one word:
 //
@@ -72,7 +72,7 @@ struct Membership {
 };
 
 template <class Sync>
-class BasicGroup final : public Gathering {
+class BasicGroup final : public Rendezvous {
  public:
   using Line = BasicLine<Sync>;
   using Word = BasicWord<Sync>;
@@ -90,7 +90,7 @@ class BasicGroup final : public Gathering {
   int32_t part_of() const noexcept override { return part_of_; }
   // The rank of a replica; -1: no member.
   int rank(int32_t replica) const noexcept;
-  bool crowded() const noexcept { return policy_.crowded; }
+  bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
   // How many of the members can run side by side.
   int lanes() const noexcept { return policy_.lanes; }
@@ -119,15 +119,15 @@ class BasicGroup final : public Gathering {
     return line;
   }
 
-  // Where `size` bytes go that peers read from the line, or from beside it: at most Luggage::kBytes, and none
-  // beside it where the group is crowded.
+  // Where `size` bytes go that peers read from the line, or from beside it: at most EagerPayload::kBytes, and
+  // none beside it where the group is oversubscribed.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
     Member& member = members_[me];
     const uint32_t parity = (member.meeting + 1) & 1;
     if (size <= Line::kInlineBytes) return member.lines[parity].bytes;
-    Luggage& luggage = luggage_[2 * me + static_cast<int>(parity)];
-    Sync::writing(luggage);
-    return luggage.bytes;
+    EagerPayload& eager = eager_[2 * me + static_cast<int>(parity)];
+    Sync::writing(eager);
+    return eager.bytes;
   }
 
   // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
@@ -138,7 +138,7 @@ class BasicGroup final : public Gathering {
     if (poisoned()) return turned_away();
     publish(me);
     published();
-    if (!policy_.crowded) return await_lines(me, timeout_ns, about_to_look);
+    if (!policy_.oversubscribed) return await_lines(me, timeout_ns, about_to_look);
     if (!count_in()) return await_release(me, timeout_ns);
     DIST_TRY(check_lines(me));
     released_.publish(members_[me].meeting, policy_);
@@ -152,8 +152,8 @@ class BasicGroup final : public Gathering {
     return arrive(me, timeout_ns, [] {});
   }
 
-  // For a crowded group, instead of arrive(), enter(), work, finish(): the last member to come does `work`
-  // for all. It returns NULL, or why they must not go on.
+  // For an oversubscribed group, instead of arrive(), enter(), work, finish(): the last member to come does
+  // `work` for all. It returns NULL, or why they must not go on.
   template <class Work>
   Status arrive_and_work_alone(int me, int64_t timeout_ns, Work&& work) noexcept {
     if (poisoned()) return turned_away();
@@ -175,9 +175,9 @@ class BasicGroup final : public Gathering {
   }
   const std::byte* bytes(int me, int peer, std::size_t size) const noexcept {
     if (size <= Line::kInlineBytes) return line(me, peer).bytes;
-    const Luggage& luggage = luggage_[2 * peer + static_cast<int>(members_[me].meeting & 1)];
-    Sync::reading(luggage);
-    return luggage.bytes;
+    const EagerPayload& eager = eager_[2 * peer + static_cast<int>(members_[me].meeting & 1)];
+    Sync::reading(eager);
+    return eager.bytes;
   }
 
   // Before each look for a peer: has the cache lines of its bytes brought beside that of its number. Where it
@@ -190,8 +190,8 @@ class BasicGroup final : public Gathering {
     if (size <= Line::kInlineBytes) {
       return Sync::prefetch(reinterpret_cast<const std::byte*>(&members_[peer].lines[parity]) + kCacheLine);
     }
-    const Luggage& luggage = luggage_[2 * peer + static_cast<int>(parity)];
-    for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(luggage.bytes + at);
+    const EagerPayload& eager = eager_[2 * peer + static_cast<int>(parity)];
+    for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(eager.bytes + at);
   }
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
@@ -410,7 +410,7 @@ class BasicGroup final : public Gathering {
   template <class Look>
   bool soon(int me, int peer, const Word& word, Look&& about_to_look) const noexcept {
     const uint32_t meeting = members_[me].meeting;
-    const int looks = policy_.crowded || !Sync::kSpins ? 1 : 64;
+    const int looks = policy_.oversubscribed || !Sync::kSpins ? 1 : 64;
     for (int i = 0; i < looks; ++i) {
       // acquire: for the release in publish(), of a line or of `done`.
       about_to_look(peer);
@@ -462,7 +462,7 @@ class BasicGroup final : public Gathering {
   const Host host_;
   const int64_t timeout_ns_;
   Member* members_ = nullptr;
-  Luggage* luggage_ = nullptr;  // two a member; NULL where crowded
+  EagerPayload* eager_ = nullptr;  // two a member; NULL where oversubscribed
   // Written at most once a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
   Atomic<uint32_t> run_{0};                      // runs so far
@@ -470,9 +470,9 @@ class BasicGroup final : public Gathering {
   uint32_t failures_ = 0;                        // runs that ended in trouble
   int64_t deadline_ns_ = 0;                      // of this run
   int64_t allowed_ns_ = 0;                       // from its begin to its deadline
-  alignas(kApart) Atomic<uint32_t> arrived_{0};  // crowded: members at the present meeting
+  alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present meeting
   alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
-  alignas(kApart) Word released_;                // crowded: the latest meeting that came together
+  alignas(kApart) Word released_;                // oversubscribed: the latest meeting that came together
   alignas(kApart) Word progress_;                // of work that nobody has to wait for
   Atomic<int> holders_{0};
   Atomic<bool> watched_{false};  // there is such work: departures wake who waits for it

@@ -39,7 +39,7 @@ static_assert(offsetof(Line, offer) + offsetof(Offer, out) == kApart / 2, "the o
 // Bytes that a member brings to a meeting and that its line is too short for. Used as lines are: what is
 // published with a line lies there until the meeting after the next. A page each, since CPUs that read one in
 // order go on to fetch what lies behind it, up to the page's end: lines that their owner is about to write.
-struct alignas(4096) Luggage {
+struct alignas(4096) EagerPayload {
   static constexpr std::size_t kBytes = 1536;
 
   std::byte bytes[kBytes];

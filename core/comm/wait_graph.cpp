@@ -28,14 +28,14 @@ void WaitGraph::block(int32_t replica, const Waits& waits) noexcept {
   if (!is_hopeless(replica) || !find_cycle(replica)) return;
   const ErrorRecord report = describe_cycle(replica);
   // All meetings end before any replica hears of it: one that is told first would leave, and another would be
-  // told of that. Under the lock, since a woken replica takes its gathering along: it is out of its sleep,
+  // told of that. Under the lock, since a woken replica takes its rendezvous along: it is out of its sleep,
   // which post() waits for, before it wants the lock.
-  Gathering* claimed[DIST_MAX_REPLICAS];
+  Rendezvous* claimed[DIST_MAX_REPLICAS];
   int num_claimed = 0;
   int32_t at = replica;
   do {
     const int32_t from = blocked_[at].from;
-    Gathering* const where = blocked_[from].waits->at(blocked_[at].via).where;
+    Rendezvous* const where = blocked_[from].waits->at(blocked_[at].via).where;
     if (where->claim()) claimed[num_claimed++] = where;
     at = from;
   } while (at != replica);

@@ -20,7 +20,7 @@
 namespace dist {
 
 // Where replicas wait for each other.
-class Gathering {
+class Rendezvous {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
@@ -36,12 +36,12 @@ class Gathering {
   virtual void post(const ErrorRecord& report) noexcept = 0;
 
  protected:
-  ~Gathering() = default;
+  ~Rendezvous() = default;
 };
 
 // One meeting that a replica sleeps for.
 struct Wait {
-  Gathering* where;
+  Rendezvous* where;
   int rank;  // the replica's, there
   uint32_t meeting;
 };
@@ -124,7 +124,7 @@ class BlockedHere {
 // One meeting.
 class OneWait final : public Waits {
  public:
-  OneWait(Gathering& where, int rank, uint32_t meeting) noexcept : wait_{&where, rank, meeting} {}
+  OneWait(Rendezvous& where, int rank, uint32_t meeting) noexcept : wait_{&where, rank, meeting} {}
   std::size_t size() const noexcept override { return 1; }
   Wait at(std::size_t) const noexcept override { return wait_; }
 

@@ -10,9 +10,9 @@ namespace dist {
 
 // How the members of one group wait.
 struct WaitPolicy {
-  bool crowded = false;     // more threads than CPUs: give the CPU away instead of spinning
-  int lanes = 1;            // members that can run side by side
-  bool asymmetric = false;  // core/base/os/barrier.hpp
+  bool oversubscribed = false;  // more threads than CPUs: give the CPU away instead of spinning
+  int lanes = 1;                // members that can run side by side
+  bool asymmetric = false;      // core/base/os/barrier.hpp
   int64_t spin_ns =
       60'000;  // then sleep: longer than a late peer's usual delay, far shorter than a time slice
 };
@@ -77,7 +77,7 @@ using Word = BasicWord<OsSync>;
 template <class Sync = OsSync, class Done>
 bool spin_until(const WaitPolicy& policy, Done&& done, bool generous = false) noexcept {
   if constexpr (Sync::kSpins) {
-    const int pauses = policy.crowded || generous ? 1 : 64;
+    const int pauses = policy.oversubscribed || generous ? 1 : 64;
     const int64_t start = Sync::now_ns();
     do {
       for (int i = 0; i < pauses; ++i) {

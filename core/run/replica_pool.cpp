@@ -335,7 +335,7 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   options.team = &team;
   options.outer = this;
   WaitPolicy policy = group_.policy();
-  policy.crowded = n * options_.num_replicas > options_.usable_cpus;
+  policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);
   return InnerPool::create(memory_, policy, host_, options, out);
 }

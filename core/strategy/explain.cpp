@@ -146,7 +146,7 @@ void write_placement(Strategy& strategy, TextOut& out) {
     out.put("the host's affair\n");
   } else if (strategy.placement().pins()) {
     write_pinned(strategy, out);
-  } else if (strategy.group().crowded()) {
+  } else if (strategy.group().oversubscribed()) {
     out.put("free: wherever the system puts the threads\n");
   } else {
     out.put(
@@ -188,9 +188,10 @@ void write_loops(Strategy& strategy, TextOut& out) {
 void write_waiting(Strategy& strategy, TextOut& out) {
   const WaitPolicy& policy = strategy.group().policy();
   out.put("waiting: ");
-  if (policy.crowded) {
+  if (policy.oversubscribed) {
     out.add(
-        "crowded, as there are more replicas than usable CPUs: a waiting replica gives its CPU away at once, "
+        "oversubscribed, as there are more replicas than usable CPUs: a waiting replica gives its CPU away "
+        "at once, "
         "and "
         "after %g us sleeps; %d work side by side\n",
         static_cast<double>(policy.spin_ns) * 1e-3, policy.lanes);
@@ -217,7 +218,7 @@ void write_waiting(Strategy& strategy, TextOut& out) {
 void write_algorithms(Strategy& strategy, TextOut& out) {
   const std::size_t cache = last_level_cache_bytes();
   const auto replicas = static_cast<std::size_t>(strategy.num_replicas());
-  if (strategy.group().crowded()) {
+  if (strategy.group().oversubscribed()) {
     out.add(
         "algorithm up to %s: the last replica to come does the work for all, as waking each would take "
         "longer\n",

@@ -158,7 +158,7 @@ Status Strategy::create(const StrategyOptions& given, Strategy** out) {
   plan.num_replicas = num_replicas_of(options, plan.usable_cpus);
   if (!options.devices.empty()) plan.origin.num_replicas = plan.num_replicas;
   plan.timeout_ns = timeout_of(options);
-  plan.policy.crowded = plan.num_replicas > plan.usable_cpus;
+  plan.policy.oversubscribed = plan.num_replicas > plan.usable_cpus;
   plan.policy.lanes = std::min(plan.num_replicas, plan.usable_cpus);
   plan.policy.asymmetric = enable_asymmetric_barriers();
 

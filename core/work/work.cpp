@@ -17,7 +17,7 @@ class AnyWork final : public Waits {
  public:
   AnyWork(Work* const* works, std::size_t n) noexcept : works_(works), n_(n) {}
   std::size_t size() const noexcept override { return n_; }
-  Wait at(std::size_t i) const noexcept override { return {&works_[i]->gathering(), works_[i]->rank(), 0}; }
+  Wait at(std::size_t i) const noexcept override { return {&works_[i]->rendezvous(), works_[i]->rank(), 0}; }
 
  private:
   Work* const* const works_;
@@ -49,16 +49,16 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 
 }  // namespace
 
-int WorkGathering::size() const noexcept { return work_.group().size(); }
-int32_t WorkGathering::number() const noexcept { return work_.group().number(); }
-int32_t WorkGathering::replica(int rank) const noexcept { return work_.group().replica(rank); }
-int32_t WorkGathering::part_of() const noexcept { return work_.group().part_of(); }
-bool WorkGathering::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
-const Statement& WorkGathering::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
+int WorkRendezvous::size() const noexcept { return work_.group().size(); }
+int32_t WorkRendezvous::number() const noexcept { return work_.group().number(); }
+int32_t WorkRendezvous::replica(int rank) const noexcept { return work_.group().replica(rank); }
+int32_t WorkRendezvous::part_of() const noexcept { return work_.group().part_of(); }
+bool WorkRendezvous::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
+const Statement& WorkRendezvous::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
   return work_.statement(out_sequence);
 }
-bool WorkGathering::claim() noexcept { return work_.group().claim(); }
-void WorkGathering::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
+bool WorkRendezvous::claim() noexcept { return work_.group().claim(); }
+void WorkRendezvous::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
 
 void WorkList::add(Work& work) noexcept {
   work.list_ = this;

@@ -51,9 +51,9 @@ class WorkList {
 
 // Where a replica sleeps for a work, for the search for cycles: in a meeting whose missing members are this
 // work's.
-class WorkGathering final : public Gathering {
+class WorkRendezvous final : public Rendezvous {
  public:
-  explicit WorkGathering(const Work& work) noexcept : work_(work) {}
+  explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
   int size() const noexcept override;
   int32_t number() const noexcept override;
   int32_t replica(int rank) const noexcept override;
@@ -101,7 +101,7 @@ class Work : public Counted {
   // The first member that has not come, or -1; whether it never will, as it has left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
-  Gathering& gathering() noexcept { return gathering_; }
+  Rendezvous& rendezvous() noexcept { return rendezvous_; }
 
  protected:
   Work(Memory& memory, Group& group, WorkList& list, int rank, int64_t timeout_ns) noexcept
@@ -137,7 +137,7 @@ class Work : public Counted {
   Work* previous_ = nullptr;
   const int rank_;
   const int64_t timeout_ns_;
-  WorkGathering gathering_{*this};
+  WorkRendezvous rendezvous_{*this};
   Ref<Cancel> cancel_;
   GroupCancelLink cancel_link_{group_};
   dist_status code_ = DIST_OK;  // how it ended last

@@ -34,7 +34,7 @@ struct Step {
 
 struct Plan {
   std::vector<std::vector<Step>> programs;  // one a member; it leaves at the end
-  bool crowded = false;
+  bool oversubscribed = false;
   bool asymmetric = false;
   bool cancels = false;          // a further thread calls cancel()
   bool condemns = false;         // a further thread calls condemn(), as a run past its deadline does
@@ -107,7 +107,7 @@ class Meeting {
     Machine& machine = explorer.machine();
     machine.timed = plan_.time_passes;
     WaitPolicy policy;
-    policy.crowded = plan_.crowded;
+    policy.oversubscribed = plan_.oversubscribed;
     policy.asymmetric = plan_.asymmetric;
     Host host;
     host.clock_fn = [](void*) { return Sync::now_ns(); };
@@ -201,8 +201,8 @@ class Meeting {
   }
 
   Status travel(int me) {
-    // Beside the lines; a crowded group has no such place.
-    const std::size_t size = plan_.crowded ? sizeof(int) : Luggage::kBytes;
+    // Beside the lines; an oversubscribed group has no such place.
+    const std::size_t size = plan_.oversubscribed ? sizeof(int) : EagerPayload::kBytes;
     const auto sent = [&](int member) {
       return 10 * member + static_cast<int>(seats_[me].outcomes.size()) + 1;
     };

@@ -42,8 +42,9 @@ void expect_sound(const char* name, const Plan& plan, const Explorer::Options& o
                                 ? "all interleavings"
                                 : "up to " + std::to_string(options.preemptions) + " preemptions";
   print_message("# %s, %s, %s: %s%s, %llu states in %llu runs, at most %d steps\n", name,
-                plan.crowded ? "crowded" : "a CPU each", plan.asymmetric ? "asymmetric" : "symmetric",
-                bound.c_str(), options.exact ? "" : " (happens-before along them)",
+                plan.oversubscribed ? "oversubscribed" : "a CPU each",
+                plan.asymmetric ? "asymmetric" : "symmetric", bound.c_str(),
+                options.exact ? "" : " (happens-before along them)",
                 static_cast<unsigned long long>(result.states), static_cast<unsigned long long>(result.runs),
                 result.longest);
   if (!result.fault.empty()) fail_msg("%s: %s\n%s", name, result.fault.c_str(), result.schedule.c_str());
@@ -63,9 +64,9 @@ constexpr Bounds kFewer{0, kSkipped, false};
 
 // Both ways to wait, with and without the asymmetric barrier.
 void explore(const char* name, Plan plan, const Bounds& bounds) {
-  for (const bool crowded : {false, true}) {
+  for (const bool oversubscribed : {false, true}) {
     for (const bool asymmetric : {false, true}) {
-      plan.crowded = crowded;
+      plan.oversubscribed = oversubscribed;
       plan.asymmetric = asymmetric;
       Explorer::Options options;
       options.most_runs = thorough() ? 1'000'000'000 : 5'000'000;
@@ -108,7 +109,7 @@ void the_last_one_works_for_all(void**) {
   Explorer::Options options;
   for (const bool asymmetric : {false, true}) {
     Plan plan = of({{kA, kA}, {kA, kA}});
-    plan.crowded = true;
+    plan.oversubscribed = true;
     plan.asymmetric = asymmetric;
     expect_sound("alone, twice", plan, options);
   }

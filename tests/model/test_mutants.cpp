@@ -68,10 +68,10 @@ struct Relaxed : ModelSync {
   using Atomic = Reordered<T, relaxed>;
 };
 
-Plan of(std::vector<std::vector<Step>> programs, bool crowded, bool asymmetric) {
+Plan of(std::vector<std::vector<Step>> programs, bool oversubscribed, bool asymmetric) {
   Plan plan;
   plan.programs = std::move(programs);
-  plan.crowded = crowded;
+  plan.oversubscribed = oversubscribed;
   plan.asymmetric = asymmetric;
   return plan;
 }
