@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/collective_traits.hpp"
 #include "core/base/text.hpp"
 
 namespace dist {
@@ -97,25 +98,10 @@ const char* status_name(dist_status code) noexcept {
 }
 
 const char* collective_name(int32_t collective) noexcept {
-  switch (collective) {
-    case DIST_COLLECTIVE_ALL_REDUCE: return "all_reduce";
-    case DIST_COLLECTIVE_BROADCAST: return "broadcast";
-    case DIST_COLLECTIVE_BARRIER: return "barrier";
-    case DIST_COLLECTIVE_MERGE_CALL: return "merge_call";
-    case DIST_COLLECTIVE_RETURN: return "return";
-    case DIST_COLLECTIVE_REDUCE: return "reduce_to_root";
-    case DIST_COLLECTIVE_REDUCE_SCATTER: return "reduce_scatter";
-    case DIST_COLLECTIVE_ALL_GATHER: return "all_gather";
-    case DIST_COLLECTIVE_GATHER: return "gather_to_root";
-    case DIST_COLLECTIVE_SCATTER: return "scatter_from_root";
-    case DIST_COLLECTIVE_ALL_TO_ALL: return "all_to_all";
-    case DIST_COLLECTIVE_SCAN: return "scan";
-    case DIST_COLLECTIVE_PERMUTE: return "permute";
-    case DIST_COLLECTIVE_REDUCE_APPLY: return "reduce_apply";
-    case DIST_COLLECTIVE_HALO_EXCHANGE: return "halo_exchange";
-    case DIST_COLLECTIVE_RESHARD: return "reshard";
-    default: return "no collective";
-  }
+  constexpr int32_t kLast = DIST_COLLECTIVE_RESHARD;
+  return collective > DIST_COLLECTIVE_NONE && collective <= kLast
+             ? kTraits[static_cast<std::size_t>(collective)].name
+             : "no collective";
 }
 
 void copy_text(char* to, std::size_t size, const char* text) noexcept {

@@ -151,10 +151,9 @@ Status Call::check_options(int me, int size) noexcept {
     return invalid_argument("n is %zu: so many tensors fit into no memory", n);
   }
   if (gives(me) && in == nullptr) {
-    return invalid_argument(collective == Collective::kBroadcast || collective == Collective::kScatter
-                                ? "in is NULL on the root, but n is %zu"
-                                : "in is NULL, but n is %zu",
-                            n);
+    return invalid_argument(
+        traits().sources == Ends::kRoot ? "in is NULL on the root, but n is %zu" : "in is NULL, but n is %zu",
+        n);
   }
   if (gets(me) && out == nullptr) return invalid_argument("out is NULL, but n is %zu", n);
   if (!gives(me)) in = nullptr;
@@ -231,7 +230,7 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
 
 // This member's inputs and output of one tensor: one and the same, or apart.
 Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept {
-  const bool whole = !joins() && !cuts() && collective != Collective::kPermute;
+  const bool whole = traits().whole();
   for (std::size_t j = 1; j < lists(); ++j) {
     const dist_tensor& more = in[j * n + t];
     if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(more, out[t])) continue;
@@ -255,9 +254,8 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
   in_place = false;
   if (in_size.bytes == 0 || out_size.bytes == 0 || !may_share_memory(in[t], out[t])) return kOk;
   // A part that lies at its own place in the whole is checked once all sizes are known.
-  const bool may_lie_inside = collective == Collective::kAllGather || collective == Collective::kGather ||
-                              collective == Collective::kScatter;
-  if (may_lie_inside && ((in_size.contiguous && out_size.contiguous) || steps_alike(in[t], out[t])))
+  if (traits().may_lie_inside() &&
+      ((in_size.contiguous && out_size.contiguous) || steps_alike(in[t], out[t])))
     return kOk;
   return invalid_argument(
       whole ? "tensor %zu: in and out overlap without being the same; give one buffer or two"
@@ -303,7 +301,7 @@ void Call::state(Statement& statement) const noexcept {
   int64_t elements = 0;
   // Along the axis each member may have another size there.
   const bool parts = joins() || cuts();
-  const bool reduce_scatter = collective == Collective::kReduceScatter;
+  const bool reduce_scatter = cuts() && reduces();
   // Whether a member may bring several contributions, and weights, all say.
   statement.contributes = contributions != 0;
   statement.weighted = weights != nullptr;

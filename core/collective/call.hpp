@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/collective_traits.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
 #include "core/comm/group.hpp"
@@ -49,41 +50,23 @@ struct Call {
   // One contribution from every member, all of the same weight.
   bool plain() const noexcept { return contributions == 0 && weights == nullptr; }
   std::size_t lists() const noexcept { return contributions == 0 ? 1 : contributions; }
-  bool reduces() const noexcept {
-    return collective == Collective::kAllReduce || collective == Collective::kReduce ||
-           collective == Collective::kReduceScatter || collective == Collective::kScan ||
-           collective == Collective::kReduceApply;
-  }
-  bool rooted() const noexcept {
-    return collective == Collective::kBroadcast || collective == Collective::kScatter ||
-           collective == Collective::kReduce || collective == Collective::kGather;
-  }
+  const CollectiveTraits& traits() const noexcept { return traits_of(collective); }
+  bool reduces() const noexcept { return traits().reduces; }
+  bool rooted() const noexcept { return traits().rooted(); }
   // Who gives and who gets tensors.
-  bool gives(int rank) const noexcept {
-    return (collective != Collective::kBroadcast && collective != Collective::kScatter) || rank == root;
-  }
-  bool gets(int rank) const noexcept {
-    return (collective != Collective::kReduce && collective != Collective::kGather) || rank == root;
-  }
+  bool gives(int rank) const noexcept { return traits().sources != Ends::kRoot || rank == root; }
+  bool gets(int rank) const noexcept { return traits().destinations != Ends::kRoot || rank == root; }
   // Whether inputs or outputs are parts along the axis of what the other side has whole.
-  bool joins() const noexcept {
-    return collective == Collective::kAllGather || collective == Collective::kGather ||
-           collective == Collective::kAllToAll;
-  }
-  bool cuts() const noexcept {
-    return collective == Collective::kReduceScatter || collective == Collective::kScatter ||
-           collective == Collective::kAllToAll;
-  }
+  bool joins() const noexcept { return traits().joins; }
+  bool cuts() const noexcept { return traits().cuts; }
   // The dimension of tensor t that parts are cut from or joined along, counted from the front.
   int32_t axis_of(std::size_t t) const noexcept {
     return axis < 0 ? axis + (in != nullptr ? in[t] : out[t]).ndim : axis;
   }
   // Whether members that bring no elements can still fail to fit together.
-  bool must_fit() const noexcept { return joins() || cuts() || collective == Collective::kPermute; }
+  bool must_fit() const noexcept { return !traits().whole(); }
   // Whether all members know the size of the work before they meet.
-  bool sized_alike() const noexcept {
-    return !joins() && (!cuts() || collective == Collective::kReduceScatter);
-  }
+  bool sized_alike() const noexcept { return !joins() && (!cuts() || reduces()); }
   dist_dtype out_dtype(dist_dtype in_dtype) const noexcept {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }

@@ -133,14 +133,10 @@ void unpack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, 
 Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
     : call_(call), offers_(offers), size_(size) {
   const auto members = static_cast<std::size_t>(size);
-  switch (call.collective) {
-    case Collective::kReduceScatter:
-    case Collective::kAllGather:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kPermute: parts_ = members; break;
-    case Collective::kAllToAll: parts_ = members * members; break;
-    default: break;
+  switch (call.traits().tasks) {
+    case Tasks::kOne: break;
+    case Tasks::kMembers: parts_ = members; break;
+    case Tasks::kPairs: parts_ = members * members; break;
   }
   tasks_ = call.n * parts_;
   // Whether members say how many contributions they bring, and weights, is the same for all.
@@ -164,33 +160,27 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
             bytes() > stream_bytes(members, cache_bytes);
 }
 
+Exchange::Ranks Exchange::ranks(Ends ends, int member, int peer) const noexcept {
+  switch (ends) {
+    case Ends::kAll: return {0, size_};
+    case Ends::kRoot: return {call_.root, call_.root + 1};
+    case Ends::kMember: return {member, member + 1};
+    case Ends::kPeer: return peer < 0 ? Ranks{0, 0} : Ranks{peer, peer + 1};
+  }
+  return {0, 0};
+}
+
 // Whose inputs a task reads.
 Exchange::Ranks Exchange::sources(int part) const noexcept {
-  switch (call_.collective) {
-    case Collective::kBroadcast:
-    case Collective::kScatter: return {call_.root, call_.root + 1};
-    case Collective::kAllGather:
-    case Collective::kGather: return {part, part + 1};
-    case Collective::kAllToAll: return {part / size_, part / size_ + 1};
-    case Collective::kPermute: {
-      const int source = offers_[part]->source;
-      return source < 0 ? Ranks{0, 0} : Ranks{source, source + 1};
-    }
-    default: return {0, size_};
-  }
+  const CollectiveTraits& traits = call_.traits();
+  const int member = traits.tasks == Tasks::kPairs ? part / size_ : part;
+  return ranks(traits.sources, member, traits.sources == Ends::kPeer ? offers_[part]->source : -1);
 }
 
 // Whose outputs it writes.
 Exchange::Ranks Exchange::destinations(int part) const noexcept {
-  switch (call_.collective) {
-    case Collective::kReduce:
-    case Collective::kGather: return {call_.root, call_.root + 1};
-    case Collective::kReduceScatter:
-    case Collective::kScatter:
-    case Collective::kPermute: return {part, part + 1};
-    case Collective::kAllToAll: return {part % size_, part % size_ + 1};
-    default: return {0, size_};
-  }
+  const CollectiveTraits& traits = call_.traits();
+  return ranks(traits.destinations, traits.tasks == Tasks::kPairs ? part % size_ : part, -1);
 }
 
 dist_dtype Exchange::dtype_of(std::size_t t) const noexcept {
@@ -209,22 +199,19 @@ int64_t Exchange::split(int p, int r, std::size_t t) const noexcept {
 std::size_t Exchange::task_elements(std::size_t k) const noexcept {
   const std::size_t t = tensor_of(k);
   const int part = part_of_task(k);
-  switch (call_.collective) {
-    case Collective::kReduceScatter:
-    case Collective::kScatter: return elements_of(offers_[part]->out[t]);
-    case Collective::kAllGather:
-    case Collective::kGather: return elements_of(offers_[part]->in[t]);
-    case Collective::kPermute: return elements_of(call_.out[t]);
-    case Collective::kAllToAll: {
-      const dist_tensor& in = offers_[part / size_]->in[t];
-      std::size_t elements = static_cast<std::size_t>(split(part / size_, part % size_, t));
-      for (int32_t i = 0; i < in.ndim; ++i) {
-        if (i != call_.axis_of(t)) elements *= static_cast<std::size_t>(in.shape[i]);
-      }
-      return elements;
+  const CollectiveTraits& traits = call_.traits();
+  if (traits.tasks == Tasks::kPairs) {
+    const dist_tensor& in = offers_[part / size_]->in[t];
+    std::size_t elements = static_cast<std::size_t>(split(part / size_, part % size_, t));
+    for (int32_t i = 0; i < in.ndim; ++i) {
+      if (i != call_.axis_of(t)) elements *= static_cast<std::size_t>(in.shape[i]);
     }
-    default: return elements_of(call_.in != nullptr ? call_.in[t] : call_.out[t]);
+    return elements;
   }
+  if (traits.cuts) return elements_of(offers_[part]->out[t]);
+  if (traits.joins) return elements_of(offers_[part]->in[t]);
+  if (traits.sources == Ends::kPeer) return elements_of(call_.out[t]);
+  return elements_of(call_.in != nullptr ? call_.in[t] : call_.out[t]);
 }
 
 // The tensors that a task reads and writes, whole. One output that all members share is written once.
@@ -245,9 +232,8 @@ void Exchange::collect(Task& task) const noexcept {
   for (int r = to.begin; r < to.end; ++r) {
     task.add_destination(plain ? offers_[r]->out_data : offers_[r]->out[t].data);
   }
-  const bool shared =
-      call_.collective != Collective::kScan &&
-      std::all_of(task.dst, task.dst + task.num_dst, [&](auto* d) { return d == task.dst[0]; });
+  const bool shared = !call_.traits().differs && std::all_of(task.dst, task.dst + task.num_dst,
+                                                             [&](auto* d) { return d == task.dst[0]; });
   if (shared) task.num_dst = 1;
 }
 
@@ -281,8 +267,7 @@ void Exchange::narrow(Task& task, Side side) const noexcept {
   const int32_t axis = call_.axis_of(t);
   // Of the part that rank q gets of it, or gives to it.
   const auto size_of = [&](int q) {
-    if (call_.collective == Collective::kAllToAll)
-      return cuts ? split(source, q, t) : split(q, destination, t);
+    if (call_.traits().tasks == Tasks::kPairs) return cuts ? split(source, q, t) : split(q, destination, t);
     return cuts ? offers_[q]->out[t].shape[axis] : offers_[q]->in[t].shape[axis];
   };
   const int mine = cuts ? destination : source;

@@ -111,6 +111,7 @@ class Exchange {
   std::size_t element_bytes(std::size_t k) const noexcept;
   std::size_t task_elements(std::size_t k) const noexcept;
   int64_t split(int p, int r, std::size_t t) const noexcept;
+  Ranks ranks(Ends ends, int member, int peer) const noexcept;
   Ranks sources(int part) const noexcept;
   Ranks destinations(int part) const noexcept;
 

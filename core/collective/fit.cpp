@@ -112,7 +112,7 @@ bool Exchange::sizes_differ(const Rendezvous& group, ErrorRecord* out_why) const
     for (int r = 0; r < size_; ++r) {
       int64_t whole = 0;
       int64_t parts = 0;
-      if (call_.collective == Collective::kAllToAll) {
+      if (call_.cuts() && call_.joins()) {
         whole = offers_[r]->out[t].shape[axis];
         for (int p = 0; p < size_; ++p) parts = sum(parts, split(p, r, t));
       } else if (call_.joins()) {
@@ -159,8 +159,7 @@ bool Exchange::misplaced(int member, std::size_t t) const noexcept {
 
 // One dense tensor a member, of one size on all: what peers' lines hold is all that is needed.
 bool Exchange::overlap_is_simple() const noexcept {
-  return call_.n == 1 && call_.plain() && !strided_ && !call_.cuts() && !call_.joins() &&
-         call_.collective != Collective::kScan && call_.collective != Collective::kPermute;
+  return call_.n == 1 && call_.plain() && !strided_ && call_.traits().whole() && !call_.traits().differs;
 }
 
 // overlaps(), for such calls.
@@ -188,11 +187,8 @@ bool Exchange::overlaps_simply(int member) const noexcept {
 bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
-  const bool shares = call_.collective != Collective::kScan &&
-                      call_.collective != Collective::kReduceScatter &&
-                      call_.collective != Collective::kScatter && call_.collective != Collective::kAllToAll &&
-                      call_.collective != Collective::kPermute;
-  const bool whole = !call_.cuts() && !call_.joins() && call_.collective != Collective::kPermute;
+  const bool shares = call_.traits().alike();
+  const bool whole = call_.traits().whole();
   for (std::size_t t = 0; t < call_.n; ++t) {
     const Extent ours(own.out[t], strided_);
     bool one_for_all = shares && size_ > 1;
@@ -215,7 +211,7 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
         const Extent theirs(peer.in[j * call_.n + t], strided_);
         // Where an input and an output have one address all is well: who writes an element has read it
         // before. So is a part in its own place in the one output of all.
-        const bool in_place = whole ? call_.collective != Collective::kScan && theirs == ours
+        const bool in_place = whole ? !call_.traits().differs && theirs == ours
                                     : one_for_all && call_.joins() && !misplaced(p, t);
         trips = theirs.meets(ours) && !in_place;
       }

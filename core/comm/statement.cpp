@@ -125,10 +125,6 @@ void add_shape(Text& text, const Statement& statement) noexcept {
   text.add(statement.ndim > Statement::kDims ? ", ...]" : statement.ndim == 0 ? "[]" : "]");
 }
 
-bool gathers(Collective collective) noexcept {
-  return collective == Collective::kReduce || collective == Collective::kGather;
-}
-
 bool left(const Statement* statement) noexcept {
   return statement != nullptr && statement->collective == Collective::kReturn;
 }
@@ -321,7 +317,9 @@ void describe(const Statement& statement, char* out, std::size_t size) noexcept 
   if (statement.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
   if (statement.collective == Collective::kScan && statement.kind == DIST_SCAN_EXCLUSIVE)
     text.add(" (exclusive)");
-  if (statement.root >= 0) text.add(gathers(statement.collective) ? " to %d" : " from %d", statement.root);
+  if (statement.root >= 0)
+    text.add(traits_of(statement.collective).destinations == Ends::kRoot ? " to %d" : " from %d",
+             statement.root);
   if (statement.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(statement.tensors));
   if (statement.tensors > 0) {
     text.add(" %s", dtype_name(statement.dtype));

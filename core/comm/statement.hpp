@@ -5,30 +5,11 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/collective_traits.hpp"
 #include "core/base/status.hpp"
 #include "dist/types.h"
 
 namespace dist {
-
-enum class Collective : int32_t {
-  kNone = DIST_COLLECTIVE_NONE,
-  kAllReduce = DIST_COLLECTIVE_ALL_REDUCE,
-  kBroadcast = DIST_COLLECTIVE_BROADCAST,
-  kBarrier = DIST_COLLECTIVE_BARRIER,
-  kMergeCall = DIST_COLLECTIVE_MERGE_CALL,
-  kReturn = DIST_COLLECTIVE_RETURN,
-  kReduce = DIST_COLLECTIVE_REDUCE,
-  kReduceScatter = DIST_COLLECTIVE_REDUCE_SCATTER,
-  kAllGather = DIST_COLLECTIVE_ALL_GATHER,
-  kGather = DIST_COLLECTIVE_GATHER,
-  kScatter = DIST_COLLECTIVE_SCATTER,
-  kAllToAll = DIST_COLLECTIVE_ALL_TO_ALL,
-  kScan = DIST_COLLECTIVE_SCAN,
-  kPermute = DIST_COLLECTIVE_PERMUTE,
-  kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
-  kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
-  kReshard = DIST_COLLECTIVE_RESHARD,
-};
 
 // What a kMergeCall is for, by which it is called in reports: Statement::kind.
 enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each collective is: one table, which everything reads that depends on more than one of them. A new
+// collective is a row here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dist/types.h"
+
+namespace dist {
+
+enum class Collective : int32_t {
+  kNone = DIST_COLLECTIVE_NONE,
+  kAllReduce = DIST_COLLECTIVE_ALL_REDUCE,
+  kBroadcast = DIST_COLLECTIVE_BROADCAST,
+  kBarrier = DIST_COLLECTIVE_BARRIER,
+  kMergeCall = DIST_COLLECTIVE_MERGE_CALL,
+  kReturn = DIST_COLLECTIVE_RETURN,
+  kReduce = DIST_COLLECTIVE_REDUCE,
+  kReduceScatter = DIST_COLLECTIVE_REDUCE_SCATTER,
+  kAllGather = DIST_COLLECTIVE_ALL_GATHER,
+  kGather = DIST_COLLECTIVE_GATHER,
+  kScatter = DIST_COLLECTIVE_SCATTER,
+  kAllToAll = DIST_COLLECTIVE_ALL_TO_ALL,
+  kScan = DIST_COLLECTIVE_SCAN,
+  kPermute = DIST_COLLECTIVE_PERMUTE,
+  kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
+  kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
+  kReshard = DIST_COLLECTIVE_RESHARD,
+};
+
+// Into how many tasks the exchange of one tensor falls apart.
+enum class Tasks : uint8_t { kOne, kMembers, kPairs };
+// Whose tensors a task reads or writes: those of all members, of the root, of the member that the task is
+// numbered by (of a pair: reads those of the first, writes those of the second), or of the peer that it
+// names.
+enum class Ends : uint8_t { kAll, kRoot, kMember, kPeer };
+
+struct CollectiveTraits {
+  const char* name;  // as its function is called, without "dist_"
+  bool reduces = false;
+  Tasks tasks = Tasks::kOne;
+  Ends sources = Ends::kAll;
+  Ends destinations = Ends::kAll;
+  bool cuts = false;     // outputs are parts, along the axis, of inputs
+  bool joins = false;    // inputs are parts of outputs
+  bool differs = false;  // members' outputs are not alike, though each is made of all inputs
+
+  constexpr bool rooted() const noexcept { return sources == Ends::kRoot || destinations == Ends::kRoot; }
+  // Inputs and outputs have one shape, of one member's tensor and all that meet it.
+  constexpr bool whole() const noexcept { return !cuts && !joins && sources != Ends::kPeer; }
+  // An input may lie at its own place in the output, or the other way round.
+  constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
+  // All who get something get the same.
+  constexpr bool alike() const noexcept {
+    return !differs && (destinations == Ends::kAll || destinations == Ends::kRoot);
+  }
+};
+
+// By number. Those that exchange no lists of tensors have a name alone.
+inline constexpr CollectiveTraits kTraits[] = {
+    {.name = "none"},
+    {.name = "all_reduce", .reduces = true},
+    {.name = "broadcast", .sources = Ends::kRoot},
+    {.name = "barrier"},
+    {.name = "merge_call"},
+    {.name = "return"},
+    {.name = "reduce_to_root", .reduces = true, .destinations = Ends::kRoot},
+    {.name = "reduce_scatter",
+     .reduces = true,
+     .tasks = Tasks::kMembers,
+     .destinations = Ends::kMember,
+     .cuts = true},
+    {.name = "all_gather", .tasks = Tasks::kMembers, .sources = Ends::kMember, .joins = true},
+    {.name = "gather_to_root",
+     .tasks = Tasks::kMembers,
+     .sources = Ends::kMember,
+     .destinations = Ends::kRoot,
+     .joins = true},
+    {.name = "scatter_from_root",
+     .tasks = Tasks::kMembers,
+     .sources = Ends::kRoot,
+     .destinations = Ends::kMember,
+     .cuts = true},
+    {.name = "all_to_all",
+     .tasks = Tasks::kPairs,
+     .sources = Ends::kMember,
+     .destinations = Ends::kMember,
+     .cuts = true,
+     .joins = true},
+    {.name = "scan", .reduces = true, .differs = true},
+    {.name = "permute", .tasks = Tasks::kMembers, .sources = Ends::kPeer, .destinations = Ends::kMember},
+    {.name = "reduce_apply", .reduces = true},
+    {.name = "halo_exchange"},
+    {.name = "reshard"},
+};
+static_assert(sizeof kTraits / sizeof kTraits[0] == DIST_COLLECTIVE_RESHARD + 1);
+
+constexpr const CollectiveTraits& traits_of(Collective collective) noexcept {
+  return kTraits[static_cast<std::size_t>(collective)];
+}
+
+}  // namespace dist
