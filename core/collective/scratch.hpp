@@ -20,7 +20,7 @@ class Scratch {
       (sizeof(void*) + sizeof(double)) * DIST_MAX_CONTRIBUTIONS + sizeof(void*) * DIST_MAX_REPLICAS;
   static_assert(kMostPointerBytes < kBytes);
 
-  Scratch() noexcept {}  // nothing is written
+  Scratch() noexcept {}  // NOLINT(modernize-use-equals-default): nothing is written, however it is made
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 

@@ -217,9 +217,9 @@ inline constexpr nothing_t nothing{};
 // What a function takes where it reads tensors: one, a list, or nothing. Made in the call, and gone with it.
 class const_tensors {
  public:
-  const_tensors(nothing_t) noexcept {}  // NOLINT: these are meant to be implicit
-  const_tensors(const const_tensor &one) noexcept
-      : view_(one.get()), views_(&view_), size_(1), given_(true) {}  // NOLINT
+  const_tensors(nothing_t) noexcept {}             // NOLINT: these are meant to be implicit
+  const_tensors(const const_tensor &one) noexcept  // NOLINT
+      : view_(one.get()), views_(&view_), size_(1), given_(true) {}
   template <class Container, class = detail::enable_if_element<detail::pointee<Container>>>
   const_tensors(Container &elements) noexcept  // NOLINT
       : length_(static_cast<int64_t>(elements.size())),

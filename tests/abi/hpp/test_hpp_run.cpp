@@ -98,7 +98,7 @@ void shut_down() {
   assert_null(idle.get());
 
   dist::strategy stuck(2);
-  const dist::strategy_ref handle = stuck;
+  const dist::strategy_ref handle(stuck.get());
   std::promise<void> inside;
   std::promise<void> let_out;
   dist_status seen = DIST_OK;

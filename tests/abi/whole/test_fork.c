@@ -47,8 +47,8 @@ static pid_t fork_watched(void) {
 static pid_t test_process;
 
 /* A child that ends inside a run leaves there what it held: no leak of the library's. */
-int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void) { return getpid() != test_process; }
+int __lsan_is_turned_off(void); /* NOLINT(bugprone-reserved-identifier): the sanitizer's name */
+int __lsan_is_turned_off(void) { return getpid() != test_process; } /* NOLINT: likewise */
 
 static int ended_well(pid_t child) {
   int status = -1;

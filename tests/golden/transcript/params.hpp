@@ -194,7 +194,7 @@ class Give {
     using Pointed = std::remove_pointer_t<F>;
     if (field == F{}) {
       if (sink_.of_program) put(key, "0");
-    } else if constexpr (std::is_same_v<F, Unsupported>) {
+    } else if constexpr (std::is_same_v<F, Unsupported>) {  // NOLINT(bugprone-branch-clone)
       throw std::logic_error(key + " cannot be written into a transcript");
     } else if constexpr (std::is_integral_v<F>) {
       put(key, std::to_string(field));
