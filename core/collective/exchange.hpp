@@ -2,11 +2,11 @@
 // Exchange: the work of one collective on which all members agree, in pieces that any thread may do.
 //
 // Every collective is a list of tasks. A task takes one region of elements from one or several sources to one
-// or several destinations, reducing them on the way or not:
+// or several destinations, reducing them on the way or not. core/base/collective_traits.hpp says so for each:
 //
 //     collective        tasks of a tensor           sources                  destinations
-//     all_reduce        one                         all inputs               all outputs, or the one that all
-//     share reduce            one                         all inputs               the root's output
+//     all_reduce        one                         all inputs               all outputs, or the one that all share
+//     reduce            one                         all inputs               the root's output
 //     reduce_scatter    one for each r              all inputs' part r       output r
 //     broadcast         one                         the root's input         all outputs
 //     scatter           one for each r              the root's part r        output r

@@ -39,8 +39,8 @@
 //
 //     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
 //     touch     enter(): entered | poison_                      give_up(): poison_ | entered
-//     wake      whoever poisons: poison_ | sleepers             sleep(): sleepers | poison_       (both
-//     seq_cst) asleep    leave(): line | asleep_                         wait(): asleep_ | lines
+//     wake      whoever poisons: poison_ | sleepers             sleep(): sleepers | poison_       (both seq_cst)
+//     asleep    leave(): line | asleep_                         wait(): asleep_ | lines
 #pragma once
 
 #include <cstddef>
