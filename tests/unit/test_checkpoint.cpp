@@ -66,6 +66,7 @@ void begin(const System& system) {
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 ssize_t __real_pread64(int file, void* to, size_t bytes, off64_t at);
 ssize_t __real_pwrite64(int file, const void* from, size_t bytes, off64_t at);
 int __real_fsync(int file);
@@ -83,6 +84,7 @@ int __wrap_renameat(int from_folder, const char* from, int to_folder, const char
   system_now.left_to_interrupt = 0;
   return hindered() ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 }
 
 namespace dist {
