@@ -3,7 +3,7 @@
  * Cross-device operations: TensorFlow's kinds give the same bits; an operator, functions and a strategy of
  * the host's own are used where they are to be.
  */
-#define _POSIX_C_SOURCE 200112L /* posix_memalign() in strict C11 */
+#define _POSIX_C_SOURCE 200112L /* NOLINT(bugprone-reserved-identifier): posix_memalign() in strict C11 */
 
 #include "reduce_support.h"
 

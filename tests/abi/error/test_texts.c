@@ -236,8 +236,11 @@ static void descriptions_are_lines(void **state) {
   const char *key[KEYS];
   dist_value *items[KEYS], *dict = NULL;
   for (int i = 0; i < KEYS; i++) {
-    snprintf(keys[i], sizeof keys[i], "%03d", i);
-    for (int k = 0; k < 90; k++) strcat(keys[i], k % 2 ? "\xe2\x82\xac" : "\xf0\x9f\x90\x88");
+    int used = snprintf(keys[i], sizeof keys[i], "%03d", i);
+    for (int k = 0; k < 90; k++) {
+      used += snprintf(keys[i] + used, sizeof keys[i] - (size_t)used, "%s",
+                       k % 2 ? "\xe2\x82\xac" : "\xf0\x9f\x90\x88");
+    }
     key[i] = keys[i];
     assert_ok(dist_value_create_none(strategy, &items[i]));
   }
