@@ -69,9 +69,9 @@ int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
 }
 
 template <class Sync>
-void BasicGroup<Sync>::begin_run(int64_t deadline_ns) noexcept {
+void BasicGroup<Sync>::begin_run(int64_t deadline_ns, int64_t allowed_ns) noexcept {
   deadline_ns_ = deadline_ns;
-  allowed_ns_ = deadline_ns == 0 ? 0 : deadline_ns - host_.now_ns();
+  allowed_ns_ = allowed_ns;
   // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
   // the start of the next; only cancel() may come at any time, and it reads nothing.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
@@ -462,15 +462,19 @@ Trouble BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns,
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::check_run() noexcept {
-  if (!poisoned()) {
-    if (deadline_ns_ == 0 || host_.now_ns() < deadline_ns_) return kOk;
+void BasicGroup<Sync>::note_deadline() noexcept {
+  if (!poisoned() && deadline_ns_ != 0 && host_.now_ns() >= deadline_ns_) {
     Evidence nothing;
     nothing.trouble = Trouble::kRunDeadline;
     nothing.allowed_ns = allowed_ns_;
     condemn(verdict(nothing));
   }
-  return turned_away();
+}
+
+template <class Sync>
+Status BasicGroup<Sync>::check_run() noexcept {
+  note_deadline();
+  return poisoned() ? turned_away() : kOk;
 }
 
 template <class Sync>

@@ -96,7 +96,8 @@ class BasicGroup final : public Rendezvous {
   int lanes() const noexcept { return policy_.lanes; }
 
   // Before a run, with no member inside: a clean group. `deadline_ns` of the host's clock, 0: none.
-  void begin_run(int64_t deadline_ns) noexcept;
+  // `allowed_ns`: what reports say that it has been given; 0: nothing.
+  void begin_run(int64_t deadline_ns, int64_t allowed_ns = 0) noexcept;
 
   // ---- A member's side of its next meeting ----
 
@@ -310,6 +311,7 @@ class BasicGroup final : public Rendezvous {
   int64_t allowed_ns() const noexcept { return allowed_ns_; }
   // What has ended the run, at the latest now.
   Status check_run() noexcept;
+  void note_deadline() noexcept;
   const Host& host() const noexcept { return host_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
@@ -469,7 +471,7 @@ class BasicGroup final : public Rendezvous {
   uint32_t first_ = 0;                           // meetings before this run
   uint32_t failures_ = 0;                        // runs that ended in trouble
   int64_t deadline_ns_ = 0;                      // of this run
-  int64_t allowed_ns_ = 0;                       // from its begin to its deadline
+  int64_t allowed_ns_ = 0;                       // the time that it was given
   alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present meeting
   alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
   alignas(kApart) Word released_;                // oversubscribed: the latest meeting that came together

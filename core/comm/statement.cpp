@@ -227,7 +227,9 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   const bool of_run = evidence.trouble == Trouble::kRunDeadline;
   const DurationText waited(evidence.waited_ns);
   if (of_run) {
-    text.add("the run's deadline of %s is over", DurationText(evidence.allowed_ns).text);
+    text.add("the run's deadline");
+    if (evidence.allowed_ns > 0) text.add(" of %s", DurationText(evidence.allowed_ns).text);
+    text.add(" is over");
     if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
   } else {
     text.add("the deadline of %s is over", waited.text);

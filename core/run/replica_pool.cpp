@@ -453,14 +453,19 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
         "dist_replica_enter() and dist_replica_leave() instead of dist_run()");
   }
   if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
+  // Nothing begins in a run that is over.
+  if (options_.outer != nullptr) DIST_TRY(options_.outer->group_.check_run());
   const int64_t deadline_ns = deadline_of(limits);
+  const ReplicaPool* const outer = options_.outer;
+  const bool has_outers = outer != nullptr && deadline_ns == outer->group_.deadline_ns();
+  const int64_t allowed_ns = has_outers ? outer->group_.allowed_ns() : limits.timeout_ns;
   const bool in_turn = current().turn == this;
   if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
   const Holding holding(*this, !in_turn);
   DIST_TRY(check_all_out());
   DIST_TRY(revive());
 
-  options_.outer == nullptr ? begin_groups(deadline_ns) : begin_groups_inside(deadline_ns);
+  outer == nullptr ? begin_groups(deadline_ns, allowed_ns) : begin_groups_inside(deadline_ns, allowed_ns);
   // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);

@@ -192,8 +192,8 @@ class ReplicaPool {
   Status start_thread_of(Seat& seat) noexcept;
   Status make_teams() noexcept;
   void cancel_from_outside(const char* reason) noexcept;
-  void begin_groups(int64_t deadline_ns) noexcept;
-  void begin_groups_inside(int64_t deadline_ns) noexcept;
+  void begin_groups(int64_t deadline_ns, int64_t allowed_ns) noexcept;
+  void begin_groups_inside(int64_t deadline_ns, int64_t allowed_ns) noexcept;
   static Status shutting_down() noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;

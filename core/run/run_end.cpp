@@ -44,10 +44,10 @@ void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
 }
 
 // A run inside another one. What ended that one before ends this; what ends it later comes after the mutex.
-void ReplicaPool::begin_groups_inside(int64_t deadline_ns) noexcept {
+void ReplicaPool::begin_groups_inside(int64_t deadline_ns, int64_t allowed_ns) noexcept {
   {
     const std::lock_guard lock(beginning_);
-    begin_groups(deadline_ns);
+    begin_groups(deadline_ns, allowed_ns);
   }
   const Group& outer = options_.outer->group_;
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
@@ -55,11 +55,11 @@ void ReplicaPool::begin_groups_inside(int64_t deadline_ns) noexcept {
 
 // The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
 // for, rather than being lost to them.
-void ReplicaPool::begin_groups(int64_t deadline_ns) noexcept {
+void ReplicaPool::begin_groups(int64_t deadline_ns, int64_t allowed_ns) noexcept {
   for (DeviceTeam* const team : teams_) team->begin_run();
   channel_.begin_run();
-  group_.begin_run(deadline_ns);
-  subgroups_.begin_run(deadline_ns);
+  group_.begin_run(deadline_ns, allowed_ns);
+  subgroups_.begin_run(deadline_ns, allowed_ns);
   if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 

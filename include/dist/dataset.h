@@ -83,7 +83,7 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_tensors(dist_strate
 /**
  * Makes element `index` (0, 1, 2, ... in each pass; one that continues at a position begins there) and hands it over with
  * its reference: a tensor, or a list, tuple or dictionary of elements. DIST_OUT_OF_RANGE ends the pass. Called from one
- * thread at a time, maybe not the caller's. It must not throw; runs, variables and iterators are refused there.
+ * thread at a time, maybe not the caller's. It must not throw; runs, variables' values and iterators' batches are refused there.
  */
 typedef dist_status (*dist_source_fn)(int64_t index, dist_value **out_element, void *user_data);
 
@@ -303,7 +303,7 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
  * Shape    [elements of that replica, ...]; 0 elements where a batch was smaller than R.
  * Order    –
  * Context  Strategy, serialized.
- * Blocks   Until the batch is made; in a merge function at most until what ends the run.
+ * Blocks   Until the batch is made; in a merge function until what ends the run, unless it is made on this very thread.
  * Owns     *out_batch is the caller's: dist_value_release().
  * Errors   OUT_OF_RANGE      the pass is over; again on every further call.
  *          INVALID_ARGUMENT  NULL; elements of a batch differ; an element is a scalar that cannot be split.

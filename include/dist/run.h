@@ -21,8 +21,10 @@ typedef dist_status (*dist_replica_fn)(dist_replica *replica, void *user_data);
 
 typedef struct dist_run_options {
   uint32_t struct_size;
-  int32_t reserved;   /* 0 */
-  int64_t timeout_ns; /* of waiting for earlier runs and of the run; 0: none */
+  int32_t reserved; /* 0 */
+  /* of waiting for earlier runs and of the run, with all that its merge functions begin; 0: none. A run whose functions
+     all return DIST_OK is OK even so where its caller, who is replica 0, cannot return earlier */
+  int64_t timeout_ns;
   /* TensorFlow's RunOptions, accepted without effect: here every size may differ from run to run. */
   int32_t enable_dynamic_batch_size; /* 0: the default, on; 1: on; -1: off */
   int32_t bucketizing_dynamic_shape; /* 0: off, 1: on */
