@@ -141,11 +141,16 @@ void Work::end(dist_status code) noexcept {
 
 bool Work::ended() noexcept {
   if (!under_way()) return true;
-  group_.note_deadline();  // who only polls looks at no clock otherwise
+  // Who only polls looks at no clock otherwise.
+  int64_t waited_ns = 0;
+  const bool late = group_.deadline_ns() != 0 &&
+                    group_.overdue(group_.host().now_ns(), -1, &waited_ns) == Trouble::kRunDeadline;
   if (advance()) {
+    if (late) group_.note_deadline();
     end(DIST_OK);
     return true;
   }
+  if (late && missing() >= 0) group_.condemn(report(Trouble::kRunDeadline, 0));
   if (!group_.poisoned()) return false;
   group_.explain_cancel([&] { return report(Trouble::kCancelled, 0); });
   give_up();
