@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "capi/guard.hpp"
+#include "core/async/work.hpp"
 #include "core/collective/collectives.hpp"
-#include "core/work/work.hpp"
 
 namespace dist::capi {
 

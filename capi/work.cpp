@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // work.h: work that is under way or planned.
-#include "core/work/work.hpp"
+#include "core/async/work.hpp"
 
 #include "capi/guard.hpp"
 #include "core/strategy/scope.hpp"

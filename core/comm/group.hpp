@@ -265,7 +265,7 @@ class BasicGroup final : public Rendezvous {
     return has_reason_.load(std::memory_order_acquire) ? reason_ : nullptr;
   }
 
-  // ---- For work that goes on while members do something else (core/work/channel.hpp) ----
+  // ---- For work that goes on while members do something else (core/async/channel.hpp) ----
 
   // Counts what has happened to such work; who waits for some sleeps on it. Trouble wakes it too.
   Word& progress() noexcept { return progress_; }

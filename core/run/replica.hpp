@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/async/work.hpp"
 #include "core/base/arena.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
@@ -16,7 +17,6 @@
 #include "core/run/current.hpp"
 #include "core/trace/recorder.hpp"
 #include "core/value/value.hpp"
-#include "core/work/work.hpp"
 
 namespace dist {
 

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <vector>
 
+#include "core/async/channel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/comm/group.hpp"
-#include "core/work/channel.hpp"
 
 namespace dist {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/run/works.hpp"
 
+#include "core/async/channel.hpp"
+#include "core/async/plan.hpp"
 #include "core/run/replica_pool.hpp"
-#include "core/work/channel.hpp"
-#include "core/work/plan.hpp"
 
 namespace dist {
 namespace {

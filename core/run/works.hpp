@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
+#include "core/async/work.hpp"
 #include "core/base/cancel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/run/replica.hpp"
 #include "core/run/subgroups.hpp"
-#include "core/work/work.hpp"
 
 namespace dist {
 

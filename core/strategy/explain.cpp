@@ -7,13 +7,13 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/async/channel.hpp"
 #include "core/base/os/cgroup.hpp"
 #include "core/base/os/cpus.hpp"
 #include "core/base/text.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/kernel/reduce.hpp"
-#include "core/work/channel.hpp"
 
 namespace dist {
 namespace {

@@ -14,7 +14,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "topology": ["kernel"],
     "cluster": ["kernel"],
     "collective": ["comm", "topology"],
-    "work": ["collective"],
+    "async": ["collective"],
     "value": ["kernel"],
     "mesh": ["value", "topology"],
     "cross_replica": ["value", "cluster"],
@@ -22,7 +22,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "checkpoint": ["value"],
     "metric": ["value"],
     "inspect": ["cross_replica", "trace"],
-    "run": ["work", "mesh", "cross_replica"],
+    "run": ["async", "mesh", "cross_replica"],
     "strategy": ["run", "input", "checkpoint"],
 }
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".i"}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/places.hpp"
+#include "core/async/places.hpp"
 
 #include <new>
 

@@ -16,12 +16,12 @@
 #include <optional>
 #include <vector>
 
+#include "core/async/kept_call.hpp"
+#include "core/async/pack.hpp"
+#include "core/async/work.hpp"
 #include "core/base/arena.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
-#include "core/work/kept_call.hpp"
-#include "core/work/pack.hpp"
-#include "core/work/work.hpp"
 
 namespace dist {
 

@@ -18,13 +18,13 @@
 #include <mutex>
 #include <optional>
 
+#include "core/async/async_memory.hpp"
+#include "core/async/pack.hpp"
 #include "core/base/memory.hpp"
 #include "core/collective/call.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/comm/offer.hpp"
 #include "core/comm/statement.hpp"
-#include "core/work/async_memory.hpp"
-#include "core/work/pack.hpp"
 
 namespace dist {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/pack.hpp"
+#include "core/async/pack.hpp"
 
 #include <algorithm>
 

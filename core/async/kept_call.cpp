@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/kept_call.hpp"
+#include "core/async/kept_call.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/channel.hpp"
+#include "core/async/channel.hpp"
 
 #include <algorithm>
 #include <new>
 
-#include "core/work/kept_call.hpp"
+#include "core/async/kept_call.hpp"
 
 namespace dist {
 namespace {

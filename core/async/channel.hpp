@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/async/async_memory.hpp"
+#include "core/async/places.hpp"
+#include "core/async/work.hpp"
 #include "core/base/arena.hpp"
 #include "core/collective/collectives.hpp"
-#include "core/work/async_memory.hpp"
-#include "core/work/places.hpp"
-#include "core/work/work.hpp"
 
 namespace dist {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/plan.hpp"
+#include "core/async/plan.hpp"
 
 #include <algorithm>
 #include <new>

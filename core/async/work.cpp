@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/work/work.hpp"
+#include "core/async/work.hpp"
 
 #include <algorithm>
 #include <cstdio>
