@@ -142,11 +142,9 @@ void Work::end(dist_status code) noexcept {
 bool Work::ended() noexcept {
   if (!under_way()) return true;
   // Who only polls looks at no clock otherwise.
-  int64_t waited_ns = 0;
-  const bool late = group_.deadline_ns() != 0 &&
-                    group_.overdue(group_.host().now_ns(), -1, &waited_ns) == Trouble::kRunDeadline;
+  const bool late = group_.past_deadline();
   if (advance()) {
-    if (late) group_.note_deadline();
+    if (late) (void)group_.check_run();
     end(DIST_OK);
     return true;
   }

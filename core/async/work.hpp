@@ -172,7 +172,7 @@ template <class StatementOf>
   evidence.part_of = group.part_of();
   evidence.sequence = sequence;
   evidence.waited_ns = waited_ns;
-  evidence.allowed_ns = group.allowed_ns();
+  evidence.given_ns = group.deadline().given_ns;
   evidence.reason = group.cancel_reason();
   return verdict(evidence);
 }

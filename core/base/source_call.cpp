@@ -16,8 +16,7 @@ Status check_not_in_source() noexcept {
     return kOk;
   return failed_precondition(
       "this thread is in a dataset's source, for whose element a run may be waiting: begin runs, use "
-      "variables "
-      "and ask iterators before it or after it");
+      "variables and ask iterators before it or after it");
 }
 
 }  // namespace dist

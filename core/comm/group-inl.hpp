@@ -69,9 +69,8 @@ int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
 }
 
 template <class Sync>
-void BasicGroup<Sync>::begin_run(int64_t deadline_ns, int64_t allowed_ns) noexcept {
-  deadline_ns_ = deadline_ns;
-  allowed_ns_ = allowed_ns;
+void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
+  deadline_ = deadline;
   // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
   // the start of the next; only cancel() may come at any time, and it reads nothing.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
@@ -192,7 +191,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (disagreement(me)) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
-      if (deadline_ns_ != 0 && now >= deadline_ns_) return Wake::kRunDeadline;
+      if (deadline_.at_ns != 0 && now >= deadline_.at_ns) return Wake::kRunDeadline;
       if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
       if (*out_waited_ns >= next_log) {
         log_waiting(me, peer, *out_waited_ns);
@@ -201,7 +200,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       }
       int64_t slice = next_log - *out_waited_ns;
       if (timeout_ns > 0) slice = std::min(slice, timeout_ns - *out_waited_ns);
-      if (deadline_ns_ != 0) slice = std::min(slice, deadline_ns_ - now);
+      if (deadline_.at_ns != 0) slice = std::min(slice, deadline_.at_ns - now);
       // acquire keeps this before the looks in over(): a later change of the word ends the sleep.
       const uint32_t seen = word.value.load(std::memory_order_acquire);
       if (over()) break;
@@ -285,7 +284,7 @@ void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t w
   evidence.part_of = part_of_;
   evidence.sequence = meeting - first_;
   evidence.waited_ns = waited_ns;
-  evidence.allowed_ns = allowed_ns_;
+  evidence.given_ns = deadline_.given_ns;
   evidence.reason = cancel_reason();
   post(verdict(evidence));
 }
@@ -457,23 +456,18 @@ Trouble BasicGroup<Sync>::overdue(int64_t start_ns, int64_t timeout_ns,
   const int64_t now = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
   *out_waited_ns = now - start_ns;
-  if (deadline_ns_ != 0 && now >= deadline_ns_) return Trouble::kRunDeadline;
+  if (deadline_.at_ns != 0 && now >= deadline_.at_ns) return Trouble::kRunDeadline;
   return timeout_ns > 0 && *out_waited_ns >= timeout_ns ? Trouble::kDeadline : Trouble::kNone;
 }
 
 template <class Sync>
-void BasicGroup<Sync>::note_deadline() noexcept {
-  if (!poisoned() && deadline_ns_ != 0 && host_.now_ns() >= deadline_ns_) {
+Status BasicGroup<Sync>::check_run() noexcept {
+  if (!poisoned() && past_deadline()) {
     Evidence nothing;
     nothing.trouble = Trouble::kRunDeadline;
-    nothing.allowed_ns = allowed_ns_;
+    nothing.given_ns = deadline_.given_ns;
     condemn(verdict(nothing));
   }
-}
-
-template <class Sync>
-Status BasicGroup<Sync>::check_run() noexcept {
-  note_deadline();
   return poisoned() ? turned_away() : kOk;
 }
 

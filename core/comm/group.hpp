@@ -71,6 +71,12 @@ struct Membership {
   Counted* keeper = nullptr;  // what the group lies in, and works hold with it; NULL: nothing that is counted
 };
 
+// When a run is to be over.
+struct RunDeadline {
+  int64_t at_ns = 0;     // of the host's clock; 0: never
+  int64_t given_ns = 0;  // the time that it has in all, for reports; 0: they do not say
+};
+
 template <class Sync>
 class BasicGroup final : public Rendezvous {
  public:
@@ -95,15 +101,14 @@ class BasicGroup final : public Rendezvous {
   // How many of the members can run side by side.
   int lanes() const noexcept { return policy_.lanes; }
 
-  // Before a run, with no member inside: a clean group. `deadline_ns` of the host's clock, 0: none.
-  // `allowed_ns`: what reports say that it has been given; 0: nothing.
-  void begin_run(int64_t deadline_ns, int64_t allowed_ns = 0) noexcept;
+  // Before a run, with no member inside: a clean group.
+  void begin_run(const RunDeadline& deadline) noexcept;
 
   // ---- A member's side of its next meeting ----
 
   // Before the line is written; the report where the group is poisoned, or the run's deadline over: members
   // that never wait in earnest would not see that.
-  Status open() noexcept { return poisoned() || deadline_ns_ != 0 ? check_run() : kOk; }
+  Status open() noexcept { return poisoned() || deadline_.at_ns != 0 ? check_run() : kOk; }
 
   // The statement and the line to fill for it. outgoing_statement() holds an earlier one's rest.
   Statement& draft(int me) noexcept { return outgoing_statement(me) = Statement{}; }
@@ -306,12 +311,10 @@ class BasicGroup final : public Rendezvous {
   // Over which deadline a wait that began at `start_ns` has gone by now: kNone, kDeadline or kRunDeadline.
   // `timeout_ns`: 0 for the group's own.
   Trouble overdue(int64_t start_ns, int64_t timeout_ns, int64_t* out_waited_ns) const noexcept;
-  // Of the run, by the host's clock; 0: none.
-  int64_t deadline_ns() const noexcept { return deadline_ns_; }
-  int64_t allowed_ns() const noexcept { return allowed_ns_; }
-  // What has ended the run, at the latest now.
+  const RunDeadline& deadline() const noexcept { return deadline_; }
+  bool past_deadline() const noexcept { return deadline_.at_ns != 0 && host_.now_ns() >= deadline_.at_ns; }
+  // What has ended the run; its deadline does now, where it is over.
   Status check_run() noexcept;
-  void note_deadline() noexcept;
   const Host& host() const noexcept { return host_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
   WaitGraph* wait_graph() const noexcept { return wait_graph_; }
@@ -470,8 +473,7 @@ class BasicGroup final : public Rendezvous {
   Atomic<uint32_t> run_{0};                      // runs so far
   uint32_t first_ = 0;                           // meetings before this run
   uint32_t failures_ = 0;                        // runs that ended in trouble
-  int64_t deadline_ns_ = 0;                      // of this run
-  int64_t allowed_ns_ = 0;                       // the time that it was given
+  RunDeadline deadline_;                         // of this run
   alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present meeting
   alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
   alignas(kApart) Word released_;                // oversubscribed: the latest meeting that came together

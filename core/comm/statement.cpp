@@ -228,7 +228,7 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   const DurationText waited(evidence.waited_ns);
   if (of_run) {
     text.add("the run's deadline");
-    if (evidence.allowed_ns > 0) text.add(" of %s", DurationText(evidence.allowed_ns).text);
+    if (evidence.given_ns > 0) text.add(" of %s", DurationText(evidence.given_ns).text);
     text.add(" is over");
     if (evidence.waited_ns > 0) text.add(", after %s of waiting here", waited.text);
   } else {

@@ -77,7 +77,7 @@ struct Evidence {
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
-  int64_t allowed_ns = 0;                        // kRunDeadline: the run's whole time
+  int64_t given_ns = 0;                        // kRunDeadline: the run's whole time
   int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };

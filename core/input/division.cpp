@@ -85,8 +85,7 @@ Status divide_between_workers(const DatasetOptions& options, int32_t policy, con
     if (out->sizes) {
       return invalid_argument(
           "batch_sizes and DIST_SHARD_DATA of several workers do not go together: take "
-          "dist_batch_sizes_for_worker()'s "
-          "and a policy by which each worker reads a source of its own");
+          "dist_batch_sizes_for_worker()'s and a policy by which each worker reads a source of its own");
     }
     if (cut_for_all) {
       out->pieces *= own.step;

@@ -121,8 +121,7 @@ Status FunctionSource::make_pass(const Recipe&, Ref<Pass>* out) {
 Status FunctionSource::numbered(bool, int64_t, Ref<Source>*) {
   return fail(DIST_UNIMPLEMENTED,
               "the dataset is made by a function: what it would make for another worker is known to it "
-              "alone. Check the "
-              "datasets that it makes");
+              "alone. Check the datasets that it makes");
 }
 
 Status FunctionSource::model(ValueRef* out, bool* fixed) {

@@ -146,8 +146,7 @@ Status report(const Variable& variable, const Copies& copies, const Drift& drift
       "what a collective gave them");
   std::snprintf(error.message, sizeof error.message,
                 "variable \"%s\": the copies have drifted apart: element %lld (%s) is %s on replica %d but "
-                "%s on replica %d; "
-                "%s",
+                "%s on replica %d; %s",
                 variable.name(), static_cast<long long>(drift.element), index, received, drift.replica,
                 expected, drift.expected_replica, error.hint);
   return fail(error);

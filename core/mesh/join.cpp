@@ -158,8 +158,7 @@ class Joiner {
     Value::describe(results[device].get(), other, sizeof other);
     return invalid_argument(
         "%s: what the logical devices gave %s: device 0 gave %s, device %zu %s; say in options->results how "
-        "they "
-        "belong together",
+        "they belong together",
         PathText(path).c_str(), how, first, device, other);
   }
 

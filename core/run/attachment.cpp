@@ -32,8 +32,7 @@ Status Replica::check_attach() const noexcept {
   if (here.replica != nullptr) {
     return failed_precondition(
         "dist_replica_attach(): the calling thread is in the function of %s %d already; "
-        "dist_replica_detach() "
-        "it first",
+        "dist_replica_detach() it first",
         member_word(here.replica->part_of_), here.replica->id());
   }
   if (here.entered + here.default_entered == 0) return kOk;

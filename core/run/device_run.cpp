@@ -39,8 +39,7 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
   if (*out != nullptr) return kOk;
   return failed_precondition(
       "%s() is for logical devices, and this is replica %d: call it inside dist_run_on_devices()'s function, "
-      "with "
-      "the handle that this gets",
+      "with the handle that this gets",
       call, device.id());
 }
 

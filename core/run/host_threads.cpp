@@ -136,7 +136,7 @@ bool ReplicaPool::may_enter(const Seat& seat) noexcept {
 }
 
 void ReplicaPool::open_run() noexcept {
-  begin_groups(0, 0);
+  begin_groups({});
   ++run_;
   open_ = true;
   given_up_ = false;

@@ -89,8 +89,7 @@ Status Replica::of_another(const char* call) const noexcept {
   if (here == nullptr) {
     return failed_precondition(
         "%s(): this is %s's handle, and the calling thread is in no replica's function: a replica's handle "
-        "is "
-        "for the thread that its function runs on",
+        "is for the thread that its function runs on",
         call, Name(*this).c_str());
   }
   if (here->is_device() && here->copy() == id_ && here->pool().owner() == pool_.owner()) {
@@ -98,8 +97,7 @@ Status Replica::of_another(const char* call) const noexcept {
   }
   return failed_precondition(
       "%s(): this is %s's handle%s, and the calling thread is in the function of %s: use the handle that "
-      "this "
-      "function got",
+      "this function got",
       call, Name(*this).c_str(), here->pool().owner() == pool_.owner() ? "" : " of another strategy",
       Name(*here).c_str());
 }

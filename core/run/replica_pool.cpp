@@ -438,11 +438,13 @@ class ReplicaPool::Holding {
   const bool mine_;
 };
 
-// When a run is to be over, 0: never. One inside another ends with that.
-int64_t ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
-  const int64_t own = limits.timeout_ns > 0 ? deadline_after(host_.now_ns(), limits.timeout_ns) : 0;
-  const int64_t outer = options_.outer != nullptr ? options_.outer->group_.deadline_ns() : 0;
-  return own == 0 || (outer != 0 && outer < own) ? outer : own;
+// A run inside another one ends with that at the latest.
+RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
+  RunDeadline own;
+  if (limits.timeout_ns > 0) own = {deadline_after(host_.now_ns(), limits.timeout_ns), limits.timeout_ns};
+  if (options_.outer == nullptr) return own;
+  const RunDeadline& outer = options_.outer->group_.deadline();
+  return own.at_ns == 0 || (outer.at_ns != 0 && outer.at_ns < own.at_ns) ? outer : own;
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
@@ -455,17 +457,14 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   if (limits.cancel != nullptr && limits.cancel->signalled()) return cancelled_early(*limits.cancel);
   // Nothing begins in a run that is over.
   if (options_.outer != nullptr) DIST_TRY(options_.outer->group_.check_run());
-  const int64_t deadline_ns = deadline_of(limits);
-  const ReplicaPool* const outer = options_.outer;
-  const bool has_outers = outer != nullptr && deadline_ns == outer->group_.deadline_ns();
-  const int64_t allowed_ns = has_outers ? outer->group_.allowed_ns() : limits.timeout_ns;
+  const RunDeadline deadline = deadline_of(limits);
   const bool in_turn = current().turn == this;
-  if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline_ns));
+  if (!in_turn && !lock_.try_lock()) DIST_TRY(await_turn(limits, deadline.at_ns));
   const Holding holding(*this, !in_turn);
   DIST_TRY(check_all_out());
   DIST_TRY(revive());
 
-  outer == nullptr ? begin_groups(deadline_ns, allowed_ns) : begin_groups_inside(deadline_ns, allowed_ns);
+  options_.outer == nullptr ? begin_groups(deadline) : begin_groups_inside(deadline);
   // seq_cst: shut_down() ends what is under way after it has said so, or this sees that.
   if (closing_.load(std::memory_order_seq_cst)) return shutting_down();
   CancelLink link(*this);
@@ -483,7 +482,7 @@ Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
   for (int i = first_library_replica(); i < options_.num_replicas; ++i) {
     Seat& seat = seats_[i];
     if (seat.finished.value.load(std::memory_order_acquire) == run_) continue;
-    if (!await_finished(seat, deadline_ns)) return overdue(limits);
+    if (!await_finished(seat, deadline.at_ns)) return overdue();
   }
   return outcome();
 }

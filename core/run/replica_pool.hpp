@@ -7,14 +7,12 @@
 // its own beneath, with those as members (device_team.hpp).
 #pragma once
 
-#include <algorithm>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
-#include <cstdio>
 #include <memory_resource>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/base/cancel.hpp"
@@ -192,8 +190,8 @@ class ReplicaPool {
   Status start_thread_of(Seat& seat) noexcept;
   Status make_teams() noexcept;
   void cancel_from_outside(const char* reason) noexcept;
-  void begin_groups(int64_t deadline_ns, int64_t allowed_ns) noexcept;
-  void begin_groups_inside(int64_t deadline_ns, int64_t allowed_ns) noexcept;
+  void begin_groups(const RunDeadline& deadline) noexcept;
+  void begin_groups_inside(const RunDeadline& deadline) noexcept;
   static Status shutting_down() noexcept;
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
@@ -206,8 +204,8 @@ class ReplicaPool {
   bool all_finished() const noexcept { return all_finished(run_); }
   Status outcome() const noexcept;
   // "replicas 1, 3", "logical device 1 of replica 0", and how many these are; "": none.
-  template <class Is>
-  int32_t list_members(Is&& is, char* text, std::size_t size) const noexcept;
+  using Members = std::bitset<DIST_MAX_REPLICAS>;
+  int32_t list_members(const Members& members, char* text, std::size_t size) const noexcept;
   // Whose functions have not returned.
   int32_t list_inside(uint32_t run, char* text, std::size_t size) const noexcept;
   void refuse_runs() noexcept;
@@ -217,8 +215,8 @@ class ReplicaPool {
   void end_threads() noexcept;
   void end_thread(Seat& seat) noexcept;
   Counted* go(Seat& seat) noexcept;
-  int64_t deadline_of(const RunLimits& limits) const noexcept;
-  Status overdue(const RunLimits& limits) noexcept;
+  RunDeadline deadline_of(const RunLimits& limits) const noexcept;
+  Status overdue() noexcept;
   void depart(Seat& seat, Status status) noexcept;
   template <class Holds>
   bool lock_when(Holds&& holds) noexcept;
@@ -267,28 +265,5 @@ class ReplicaPool {
   Status outcome_;
   ErrorRecord outcome_error_;
 };
-
-template <class Is>
-int32_t ReplicaPool::list_members(Is&& is, char* text, std::size_t size) const noexcept {
-  // A bool for each: what is asked may change meanwhile.
-  bool named[DIST_MAX_REPLICAS];
-  int32_t found = 0;
-  for (int i = 0; i < options_.num_replicas; ++i) found += named[i] = is(seats_[i]);
-  std::size_t used = 0;
-  const auto add = [&](const char* format, auto... what) {
-    if (used + 1 >= size) return;
-    const int length = std::snprintf(text + used, size - used, format, what...);
-    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
-  };
-  text[0] = '\0';
-  if (found == 0) return 0;
-  add("%s%s", member_word(options_.part_of), found == 1 ? "" : "s");
-  const char* separator = " ";
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    if (named[i]) add("%s%d", std::exchange(separator, ", "), i);
-  }
-  if (options_.part_of >= 0) add(" of replica %d", options_.part_of);
-  return found;
-}
 
 }  // namespace dist

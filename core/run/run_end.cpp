@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: what ends a run before its functions have returned, and what it came to.
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "core/base/os/thread.hpp"
 #include "core/base/text.hpp"
@@ -44,10 +46,10 @@ void ReplicaPool::condemn(const ErrorRecord& why) noexcept {
 }
 
 // A run inside another one. What ended that one before ends this; what ends it later comes after the mutex.
-void ReplicaPool::begin_groups_inside(int64_t deadline_ns, int64_t allowed_ns) noexcept {
+void ReplicaPool::begin_groups_inside(const RunDeadline& deadline) noexcept {
   {
     const std::lock_guard lock(beginning_);
-    begin_groups(deadline_ns, allowed_ns);
+    begin_groups(deadline);
   }
   const Group& outer = options_.outer->group_;
   if (outer.cancelled()) cancel_from_outside(outer.cancel_reason());
@@ -55,18 +57,38 @@ void ReplicaPool::begin_groups_inside(int64_t deadline_ns, int64_t allowed_ns) n
 
 // The teams first: a cancel() that comes in between then ends what devices do in the run that it is too early
 // for, rather than being lost to them.
-void ReplicaPool::begin_groups(int64_t deadline_ns, int64_t allowed_ns) noexcept {
+void ReplicaPool::begin_groups(const RunDeadline& deadline) noexcept {
   for (DeviceTeam* const team : teams_) team->begin_run();
   channel_.begin_run();
-  group_.begin_run(deadline_ns, allowed_ns);
-  subgroups_.begin_run(deadline_ns, allowed_ns);
+  group_.begin_run(deadline);
+  subgroups_.begin_run(deadline);
   if (options_.team != nullptr) options_.team->groups_have_begun();
 }
 
+int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_t size) const noexcept {
+  std::size_t used = 0;
+  const auto add = [&](const char* format, auto... what) {
+    if (used + 1 >= size) return;
+    const int length = std::snprintf(text + used, size - used, format, what...);
+    used = std::min(size - 1, used + static_cast<std::size_t>(std::max(0, length)));
+  };
+  text[0] = '\0';
+  if (members.none()) return 0;
+  add("%s%s", member_word(options_.part_of), members.count() == 1 ? "" : "s");
+  const char* separator = " ";
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (members[static_cast<std::size_t>(i)]) add("%s%d", std::exchange(separator, ", "), i);
+  }
+  if (options_.part_of >= 0) add(" of replica %d", options_.part_of);
+  return static_cast<int32_t>(members.count());
+}
+
 int32_t ReplicaPool::list_inside(uint32_t run, char* text, std::size_t size) const noexcept {
-  return list_members(
-      [&](const Seat& seat) { return seat.finished.value.load(std::memory_order_acquire) != run; }, text,
-      size);
+  // Noted first: they may return meanwhile.
+  Members inside;
+  for (int i = 0; i < options_.num_replicas; ++i)
+    inside[static_cast<std::size_t>(i)] = seats_[i].finished.value.load(std::memory_order_acquire) != run;
+  return list_members(inside, text, size);
 }
 
 // With the lock: nobody is inside any more whom a run has left at its deadline.
@@ -85,20 +107,16 @@ Status ReplicaPool::check_all_out() noexcept {
   return kOk;
 }
 
-Status ReplicaPool::overdue(const RunLimits& limits) noexcept {
+Status ReplicaPool::overdue() noexcept {
   char inside[256];
   const int32_t still_inside = list_inside(run_, inside, sizeof inside);
   overdue_ = true;
   ErrorRecord late;
   late.code = DIST_DEADLINE_EXCEEDED;
-  const DurationText allowed(limits.timeout_ns);
-  // Without one of its own it had that of the run which it is inside.
-  const bool has_own = limits.timeout_ns > 0;
+  const DurationText given(group_.deadline().given_ns);
   std::snprintf(late.message, sizeof late.message,
-                "the run's deadline%s%s is over; still inside their functions: %s", has_own ? " of " : "",
-                has_own ? allowed.text : "", inside);
-  std::snprintf(late.expected, sizeof late.expected, "functions that return within %s",
-                has_own ? allowed.text : "the run's deadline");
+                "the run's deadline of %s is over; still inside their functions: %s", given.text, inside);
+  std::snprintf(late.expected, sizeof late.expected, "functions that return within %s", given.text);
   copy_text(late.received, "still inside its function");
   copy_text(late.hint, "the strategy refuses new runs until these have returned");
   // Replicas that wait in a collective see the deadline too, and know who is missing: theirs is the better

@@ -107,12 +107,14 @@ void ReplicaPool::await_host_threads(int64_t deadline_ns, std::span<char> inside
 // Under the lock: those who are inside hold the strategy.
 void ReplicaPool::leave_host_threads(std::span<char> inside) noexcept {
   char who[256];
-  list_members([](const Seat& seat) { return seat.occupied; }, who, sizeof who);
+  Members occupants;
   for (int i = 0; i < options_.num_replicas; ++i) {
     if (!seats_[i].occupied) continue;
+    occupants.set(static_cast<std::size_t>(i));
     options_.keeper->retain();
     seats_[i].keeps = options_.keeper;
   }
+  (void)list_members(occupants, who, sizeof who);
   add_inside(inside, who);
 }
 

@@ -46,10 +46,10 @@ class Subgroups {
   void destroy(Subgroup* subgroup) noexcept;
   bool empty() const noexcept { return all_.empty(); }
 
-  void begin_run(int64_t deadline_ns, int64_t allowed_ns) noexcept {
+  void begin_run(const RunDeadline& deadline) noexcept {
     for (Subgroup* each : all_) {
       each->channel.begin_run();
-      each->group.begin_run(deadline_ns, allowed_ns);
+      each->group.begin_run(deadline);
     }
   }
   // A replica has left its function.

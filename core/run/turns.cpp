@@ -24,8 +24,7 @@ Status ReplicaPool::take_turn(const char* call) noexcept {
     if (wait != RunLock::Wait::kLocked) {
       return fail(DIST_DEADLINE_EXCEEDED,
                   "%s(): a run of this strategy has not ended within %s; variables are read and written "
-                  "between runs, or "
-                  "by a merge function",
+                  "between runs, or by a merge function",
                   call, DurationText(timeout_ns).text);
     }
   }

@@ -15,8 +15,7 @@ Status check_here(const Strategy& strategy, const char* call) {
   if (here == &strategy) return kOk;
   return failed_precondition(
       "%s(): this thread is outside the strategy's scope: call it between dist_scope_enter() and "
-      "dist_scope_exit(), or "
-      "inside the strategy's run",
+      "dist_scope_exit(), or inside the strategy's run",
       call);
 }
 

@@ -151,8 +151,7 @@ void write_placement(Strategy& strategy, TextOut& out) {
   } else {
     out.put(
         "free: wherever the system puts the threads; a library thread that keeps meeting a peer on its own "
-        "CPU "
-        "moves to another\n");
+        "CPU moves to another\n");
   }
 }
 
@@ -191,15 +190,12 @@ void write_waiting(Strategy& strategy, TextOut& out) {
   if (policy.oversubscribed) {
     out.add(
         "oversubscribed, as there are more replicas than usable CPUs: a waiting replica gives its CPU away "
-        "at once, "
-        "and "
-        "after %g us sleeps; %d work side by side\n",
+        "at once, and after %g us sleeps; %d work side by side\n",
         static_cast<double>(policy.spin_ns) * 1e-3, policy.lanes);
   } else {
     out.add(
         "a short spin, as there is a CPU for each replica; then looks between which it gives its CPU away, "
-        "for %g "
-        "us; then sleep\n",
+        "for %g us; then sleep\n",
         static_cast<double>(policy.spin_ns) * 1e-3);
   }
   out.put(policy.asymmetric
@@ -237,8 +233,7 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
   const bool helped = origin.threads != DIST_THREADS_HOST;
   out.add(
       "asynchronous: done by who comes last, %swho waits for them; up to %s (async_bytes) for those under "
-      "way, "
-      "%zu bytes one of all replicas\n",
+      "way, %zu bytes one of all replicas\n",
       helped ? "oneTBB's workers and " : "and, as libdist starts no thread here, ",
       Size(strategy.async_memory().limit()).text, Places::bytes_of_one(strategy.num_replicas()));
   out.add("stores: past the cache for results above %s that are not in place\n",

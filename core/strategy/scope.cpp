@@ -125,8 +125,7 @@ Status check_turn(const Strategy& strategy, const char* call) noexcept {
   if (!here.turn_shared && strategy.origin().threads != DIST_THREADS_HOST) return kOk;
   return failed_precondition(
       "%s() inside an update function: runs of the strategy wait until the variable is written; begin one "
-      "before "
-      "or after the update",
+      "before or after the update",
       call);
 }
 

@@ -49,15 +49,13 @@ Status check_stack(const StrategyOptions& options) noexcept {
   if (options.threads == DIST_THREADS_HOST) {
     return invalid_argument(
         "stack_size_bytes is %lld, but with DIST_THREADS_HOST there are no library threads: leave it at 0, "
-        "and give "
-        "the host's threads their stacks",
+        "and give the host's threads their stacks",
         static_cast<long long>(options.stack_bytes));
   }
   if (options.stack_bytes >= least && options.stack_bytes <= kMost) return kOk;
   return invalid_argument(
       "stack_size_bytes is %lld: a library thread's stack has %lld bytes or more, and at most 2^40; 0 is the "
-      "system's "
-      "default",
+      "system's default",
       static_cast<long long>(options.stack_bytes), static_cast<long long>(least));
 }
 
@@ -117,8 +115,7 @@ Status check_mesh_of(const StrategyOptions& options, StrategyOptions* out) {
   if (options.threads == DIST_THREADS_HOST && assignment->num_logical_devices() > 1) {
     return invalid_argument(
         "threads is DIST_THREADS_HOST, with which libdist starts no thread, but all logical devices of a "
-        "replica "
-        "save one need a thread of its own: use DIST_THREADS_CALLER or LIBRARY");
+        "replica save one need a thread of its own: use DIST_THREADS_CALLER or LIBRARY");
   }
   out->num_replicas = assignment->num_replicas();
   return kOk;

@@ -114,7 +114,7 @@ class Meeting {
     auto* place = arena_.take(sizeof(BasicGroup<Sync>), alignof(BasicGroup<Sync>));
     group_ = new (place) BasicGroup<Sync>(arena_.memory(), size_, policy, host, plan_.timeout_ns);
     joined_ = new (arena_.take(sizeof(Word), alignof(Word))) Word();
-    group_->begin_run(plan_.deadline_ns);
+    group_->begin_run({plan_.deadline_ns, 0});
     if (!machine.has_names()) name_all(machine);
     for (int me = 0; me < size_; ++me) {
       seats_[me].buffers = {};
@@ -151,7 +151,7 @@ class Meeting {
     const auto all = static_cast<uint32_t>(size_);
     if (joined_->sleepers.fetch_add(1, std::memory_order_acq_rel) + 1 ==
         all * static_cast<uint32_t>(run + 1)) {
-      group_->begin_run(plan_.deadline_ns);
+      group_->begin_run({plan_.deadline_ns, 0});
       joined_->value.store(static_cast<uint32_t>(run + 1), std::memory_order_release);
     }
     while (joined_->value.load(std::memory_order_acquire) != static_cast<uint32_t>(run + 1)) Sync::yield();
