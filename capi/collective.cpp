@@ -12,8 +12,8 @@
 using namespace dist;
 using namespace dist::capi;
 
-Status dist::capi::make_caller(dist_replica* replica, const dist_collective_options& options,
-                               const char* name, std::optional<Caller>* out) {
+Status dist::capi::make_member(dist_replica* replica, const dist_collective_options& options,
+                               const char* name, std::optional<Member>* out) {
   if (options.planned != 0 && options.planned != 1) {
     return invalid_argument("%s(): options->planned is %d; it is 0 or 1", name, options.planned);
   }
@@ -26,7 +26,7 @@ Status dist::capi::make_caller(dist_replica* replica, const dist_collective_opti
   }
   Replica& self = unwrap(replica);
   if (options.group == nullptr) {
-    out->emplace(self.caller(options.tag, options.timeout_ns));
+    out->emplace(self.member(options.tag, options.timeout_ns));
     return kOk;
   }
   auto& subgroup = const_cast<Subgroup&>(*unwrap(options.group));
@@ -35,7 +35,7 @@ Status dist::capi::make_caller(dist_replica* replica, const dist_collective_opti
   }
   const int rank = subgroup.group.rank(self.id());
   if (rank < 0) return invalid_argument("%s(): replica %d is no member of options->group", name, self.id());
-  out->emplace(self.caller(subgroup.group, rank, options.tag, options.timeout_ns));
+  out->emplace(self.member(subgroup.group, rank, options.tag, options.timeout_ns));
   return kOk;
 }
 
@@ -51,12 +51,12 @@ Status require_plain(const dist_collective_options& options, const char* name) n
 }
 
 // Begins the call, or plans it, instead of waiting for its end.
-Status begin(Replica& replica, const Caller& caller, Call& call, const dist_collective_options& options) {
+Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options) {
   const Subgroup* const subgroup = unwrap(options.group);
   Ref<Work> work;
   DIST_TRY(options.planned != 0
-               ? plan(replica, subgroup, caller, call, options.bytes_per_pack, unwrap(options.cancel), &work)
-               : issue(replica, subgroup, caller, call, unwrap(options.cancel), &work));
+               ? plan(replica, subgroup, member, call, options.bytes_per_pack, unwrap(options.cancel), &work)
+               : issue(replica, subgroup, member, call, unwrap(options.cancel), &work));
   *options.out_work = wrap(work.take());
   return kOk;
 }
@@ -88,13 +88,13 @@ Call call_of(Collective collective, const Tensors& tensors, const dist_collectiv
 template <class Set>
 dist_status exchange_tensors(dist_replica* replica, const dist_collective_options* options, const char* name,
                              Collective collective, const Tensors& tensors, Set&& set) {
-  return with_caller(replica, options, name,
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+  return with_member(replica, options, name,
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
                        Call call = call_of(collective, tensors, given);
                        set(call);
                        Replica& self = unwrap(replica);
-                       if (given.out_work != nullptr) return begin(self, caller, call, given);
-                       return collective_of(self, caller, call);
+                       if (given.out_work != nullptr) return begin(self, member, call, given);
+                       return collective_of(self, member, call);
                      });
 }
 
@@ -198,8 +198,8 @@ namespace {
 dist_status exchange_nest(dist_replica* replica, const dist_collective_options* options, const char* name,
                           Collective collective, dist_reduce_op op, dist_value* value,
                           dist_value** out_value) {
-  return with_caller(replica, options, name,
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+  return with_member(replica, options, name,
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(require(value, name, "value"));
                        DIST_TRY(require(out_value, name, "out_value"));
                        if (given.out_work != nullptr || given.contributions > 1) {
@@ -211,7 +211,7 @@ dist_status exchange_nest(dist_replica* replica, const dist_collective_options* 
                        Call call = call_of(collective, {nullptr, nullptr, 0}, given);
                        call.op = op;
                        ValueRef result;
-                       DIST_TRY(exchange_values(unwrap(replica), caller, call, *unwrap(value), &result));
+                       DIST_TRY(exchange_values(unwrap(replica), member, call, *unwrap(value), &result));
                        *out_value = wrap(result.take());
                        return kOk;
                      });
@@ -238,9 +238,9 @@ void dist_apply_options_init(dist_apply_options* options, uint32_t struct_size_b
 dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_tensor* gradients,
                               dist_tensor* parameters, size_t n, const dist_apply_options* apply,
                               const dist_collective_options* options) {
-  return with_caller(
+  return with_member(
       replica, options, "dist_reduce_apply",
-      [&](const Caller& caller, const dist_collective_options& given) -> Status {
+      [&](const Member& member, const dist_collective_options& given) -> Status {
         DIST_TRY(require(apply, "dist_reduce_apply", "apply"));
         if (given.out_work != nullptr) {
           return invalid_argument("dist_reduce_apply() has no asynchronous form; options->out_work is set");
@@ -252,14 +252,14 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_ten
         call.states = how.num_states == 0 ? nullptr : how.states;
         const Update update{how.kind, how.learning_rate, how.momentum, how.clip_norm, how.num_states,
                             how.fn,   how.user_data};
-        return reduce_apply(unwrap(replica).pool().memory(), caller, call, update, how.out_norm);
+        return reduce_apply(unwrap(replica).pool().memory(), member, call, update, how.out_norm);
       });
 }
 
 dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
                             const dist_collective_options* options, dist_value** out_result) {
-  return with_caller(replica, options, "dist_merge_call",
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+  return with_member(replica, options, "dist_merge_call",
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
                        DIST_TRY(require_plain(given, "dist_merge_call"));
                        if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
@@ -268,7 +268,7 @@ dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_
                        const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
                        ValueRef result;
                        DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
-                                           caller.tag, caller.timeout_ns, &result));
+                                           member.tag, member.timeout_ns, &result));
                        if (out_result != nullptr) *out_result = wrap(result.take());
                        return kOk;
                      });

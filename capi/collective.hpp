@@ -11,8 +11,8 @@
 namespace dist::capi {
 
 // The members that meet: all replicas, or the group of the options.
-Status make_caller(dist_replica* replica, const dist_collective_options& options, const char* name,
-                   std::optional<Caller>* out);
+Status make_member(dist_replica* replica, const dist_collective_options& options, const char* name,
+                   std::optional<Member>* out);
 
 // NULL gives the defaults.
 inline Status read_collective(const dist_collective_options* options, dist_collective_options* out) noexcept {
@@ -32,19 +32,19 @@ Status ended_by(Cancel& cancel, Group& group, Body&& body) {
 // Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
 // returns.
 template <class Body>
-dist_status with_caller(dist_replica* replica, const dist_collective_options* options, const char* name,
+dist_status with_member(dist_replica* replica, const dist_collective_options* options, const char* name,
                         Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(replica, name, "replica"));
     DIST_TRY(unwrap(replica).check(name));
     static constexpr dist_collective_options kNone{};
-    if (options == nullptr) return body(unwrap(replica).caller(nullptr, 0), kNone);
+    if (options == nullptr) return body(unwrap(replica).member(nullptr, 0), kNone);
     dist_collective_options given;
     DIST_TRY(read_collective(options, &given));
-    std::optional<Caller> caller;
-    DIST_TRY(make_caller(replica, given, name, &caller));
-    if (given.cancel == nullptr) return body(*caller, given);
-    return ended_by(*unwrap(given.cancel), caller->group, [&] { return body(*caller, given); });
+    std::optional<Member> member;
+    DIST_TRY(make_member(replica, given, name, &member));
+    if (given.cancel == nullptr) return body(*member, given);
+    return ended_by(*unwrap(given.cancel), member->group, [&] { return body(*member, given); });
   });
 }
 

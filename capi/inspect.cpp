@@ -49,7 +49,7 @@ dist_straggler to_public(const Straggler& row) noexcept {
   out.collective = row.collective;
   out.group = row.group;
   out.replica = row.replica;
-  out.meetings = row.meetings;
+  out.meetings = row.rounds;
   out.times_last = row.times_last;
   out.mean_late_ns = row.late_ns / row.times_last;
   out.max_late_ns = row.max_late_ns;

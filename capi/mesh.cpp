@@ -288,7 +288,7 @@ dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinat
     }
     const int32_t* at = nullptr;
     DIST_TRY(assignment->coordinates(team->replica(), capi::unwrap(device).id(), &at));
-    std::copy_n(at, kMeshRank, out_coordinates);
+    std::copy_n(at, kMeshNdim, out_coordinates);
     return kOk;
   });
 }
@@ -357,27 +357,27 @@ void dist_halo_init(dist_halo* halo, uint32_t struct_size_bytes) { init_options(
 dist_status dist_halo_exchange(dist_replica* device, const dist_tensor* in, const dist_halo* halo,
                                dist_tensor* out, const dist_collective_options* options) {
   constexpr const char* kCall = "dist_halo_exchange";
-  return with_caller(device, options, kCall,
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+  return with_member(device, options, kCall,
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(require_blocking(given, kCall));
                        DIST_TRY(require(in, kCall, "in"));
                        DIST_TRY(require(out, kCall, "out"));
                        Halo known;
                        DIST_TRY(read_halo(halo, kCall, &known));
-                       return halo_exchange(caller, *in, known, *out);
+                       return halo_exchange(member, *in, known, *out);
                      });
 }
 
 dist_status dist_reshard(dist_replica* device, const dist_partition* from, const dist_partition* to,
                          const dist_tensor* in, dist_tensor* out, const dist_collective_options* options) {
   constexpr const char* kCall = "dist_reshard";
-  return with_caller(device, options, kCall,
-                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+  return with_member(device, options, kCall,
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
                        DIST_TRY(require_blocking(given, kCall));
                        Partition before;
                        Partition after;
                        DIST_TRY(read_both(from, to, kCall, &before, &after));
-                       return reshard(caller, before, after, in, out);
+                       return reshard(member, before, after, in, out);
                      });
 }
 

@@ -91,7 +91,7 @@ void dist_topology_destroy(dist_topology* topology) {
 }
 
 int32_t dist_topology_mesh_rank(const dist_topology* topology) {
-  return topology == nullptr ? 0 : static_cast<int32_t>(kMeshRank);
+  return topology == nullptr ? 0 : static_cast<int32_t>(kMeshNdim);
 }
 
 const int32_t* dist_topology_mesh_shape(const dist_topology* topology) {
@@ -237,7 +237,7 @@ dist_status dist_device_assignment_create_single(dist_topology* topology,
   return create("dist_device_assignment_create_single", topology, out_assignment,
                 [](Ref<Topology> on, Ref<DeviceAssignment>* out) {
                   constexpr Coordinates kFirst{};
-                  return DeviceAssignment::create(std::move(on), kFirst.data(), 1, 1, kMeshRank, out);
+                  return DeviceAssignment::create(std::move(on), kFirst.data(), 1, 1, kMeshNdim, out);
                 });
 }
 
@@ -270,7 +270,7 @@ dist_status dist_device_assignment_coordinates(const dist_device_assignment* ass
     DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
     const int32_t* at = nullptr;
     DIST_TRY(unwrap(assignment)->coordinates(replica, logical_device, &at));
-    std::copy_n(at, kMeshRank, out_coordinates);
+    std::copy_n(at, kMeshNdim, out_coordinates);
     return kOk;
   });
 }

@@ -117,7 +117,7 @@ dist_status inside(dist_replica* replica, dist_variable* variable, const dist_co
     DIST_TRY(read_collective(options, &given));
     DIST_TRY(require_plain(given, name));
     return body(self, unwrap(dist_replica_strategy(replica)).cross_replica(),
-                self.caller(given.tag, given.timeout_ns));
+                self.member(given.tag, given.timeout_ns));
   });
 }
 
@@ -164,7 +164,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
     Strategy& strategy = unwrap(dist_replica_strategy(replica));
     Variable* variable = nullptr;
     DIST_TRY(replica_variable(self, strategy.cross_replica(), home_of(strategy), strategy.variables(),
-                              self.caller(nullptr, 0), wanted, first.value(), &variable));
+                              self.member(nullptr, 0), wanted, first.value(), &variable));
     *out_variable = wrap(variable);
     return kOk;
   });
@@ -298,26 +298,26 @@ dist_status dist_replica_read(dist_replica* replica, dist_variable* variable, di
 dist_status dist_replica_assign(dist_replica* replica, dist_variable* variable, int32_t how,
                                 const dist_tensor* value, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_assign",
-                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {
                   DIST_TRY(require(value, "dist_replica_assign", "value"));
-                  return replica_assign(self, context, caller, *unwrap(variable), how, *value);
+                  return replica_assign(self, context, member, *unwrap(variable), how, *value);
                 });
 }
 
 dist_status dist_replica_assign_value(dist_replica* replica, dist_variable* variable, int32_t how,
                                       dist_value* value, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_assign_value",
-                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {
                   DIST_TRY(require(value, "dist_replica_assign_value", "value"));
-                  return replica_assign_value(self, context, caller, *unwrap(variable), how, *unwrap(value));
+                  return replica_assign_value(self, context, member, *unwrap(variable), how, *unwrap(value));
                 });
 }
 
 dist_status dist_replica_scatter(dist_replica* replica, dist_variable* variable, int32_t how,
                                  dist_value* slices, const dist_collective_options* options) {
   return inside(replica, variable, options, "dist_replica_scatter",
-                [&](Replica& self, const CrossReplica& context, const Caller& caller) -> Status {
+                [&](Replica& self, const CrossReplica& context, const Member& member) -> Status {
                   DIST_TRY(require(slices, "dist_replica_scatter", "slices"));
-                  return replica_scatter(self, context, caller, *unwrap(variable), how, *unwrap(slices));
+                  return replica_scatter(self, context, member, *unwrap(variable), how, *unwrap(slices));
                 });
 }

@@ -9,7 +9,7 @@
 namespace dist {
 namespace {
 
-// Where members disagree but not all have come, the report waits this long for the others' statements.
+// Where members disagree but not all have come, the report waits this long for the others' signatures.
 constexpr int64_t kVerdictGraceNs = 1'000'000'000;
 
 // A member that is further has been there.
@@ -50,9 +50,9 @@ class Channel::Counted {
 // How long a call may wait for peers, altogether.
 class Channel::Patience {
  public:
-  explicit Patience(const Caller& caller) noexcept
-      : host_(caller.group.host()),
-        timeout_ns_(caller.timeout_ns != 0 ? caller.timeout_ns : caller.group.timeout_ns()) {}
+  explicit Patience(const Member& member) noexcept
+      : host_(member.group.host()),
+        timeout_ns_(member.timeout_ns != 0 ? member.timeout_ns : member.group.timeout_ns()) {}
   Status wait_for(Work& work) noexcept {
     if (timeout_ns_ < 0) return wait(work, timeout_ns_);
     const int64_t now = host_.now_ns();
@@ -75,15 +75,15 @@ Channel::Channel(Memory& memory, Group& group, const ChannelHome& home)
       size_(group.size()),
       places_(memory, *home.memory, *this, group.size()) {
   const auto size = static_cast<std::size_t>(size_);
-  members_ = static_cast<Member*>(memory.allocate(size * sizeof(Member), alignof(Member)));
+  members_ = static_cast<MemberState*>(memory.allocate(size * sizeof(MemberState), alignof(MemberState)));
   Chunk* const chunk = places_.begin_afresh(0);
-  for (std::size_t r = 0; r < size; ++r) new (&members_[r]) Member{chunk, 0};
+  for (std::size_t r = 0; r < size; ++r) new (&members_[r]) MemberState{chunk, 0};
   refusals_ = places_.bound().refusals();
   group.watch_departures();
 }
 
 Channel::~Channel() {
-  memory_.free(members_, static_cast<std::size_t>(size_) * sizeof(Member), alignof(Member));
+  memory_.free(members_, static_cast<std::size_t>(size_) * sizeof(MemberState), alignof(MemberState));
 }
 
 void Channel::begin_run() noexcept {
@@ -109,20 +109,20 @@ void Channel::begin_run() noexcept {
   first_ = members_[0].issued;
 }
 
-Status Channel::find_place(const Caller& caller, uint32_t number, Patience& patience, Chunk** out) {
-  Chunk* const latest = members_[caller.me].chunk;
+Status Channel::find_place(const Member& member, uint32_t number, Patience& patience, Chunk** out) {
+  Chunk* const latest = members_[member.me].chunk;
   if (number % Places::kPlaces != 0) {
     *out = latest;
     return kOk;
   }
   Work* oldest = nullptr;
-  while ((*out = places_.after(*latest, caller.me, &oldest)) == nullptr) DIST_TRY(patience.wait_for(*oldest));
+  while ((*out = places_.after(*latest, member.me, &oldest)) == nullptr) DIST_TRY(patience.wait_for(*oldest));
   return kOk;
 }
 
-Status Channel::count_copies(const Caller& caller, uint32_t number, Patience& patience, Counted& copies) {
+Status Channel::count_copies(const Member& member, uint32_t number, Patience& patience, Counted& copies) {
   while (!copies.take()) {
-    Work* const oldest = places_.oldest(caller.me, number);
+    Work* const oldest = places_.oldest(member.me, number);
     // Others have the rest: one at a time is always granted.
     if (oldest == nullptr) copies.take_anyway();
     if (oldest == nullptr) break;
@@ -131,27 +131,27 @@ Status Channel::count_copies(const Caller& caller, uint32_t number, Patience& pa
   return kOk;
 }
 
-Status Channel::issue(const Caller& caller, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out) {
+Status Channel::issue(const Member& member, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out) {
   DIST_TRY(group_.poisoned() ? group_.failure() : kOk);
-  Statement statement;
-  statement.asynchronous = 1;
-  DIST_TRY(call.check(caller.me, size_, statement));
-  seal(statement, caller.tag);
+  Signature signature;
+  signature.asynchronous = 1;
+  DIST_TRY(call.check(member.me, size_, signature));
+  close_digest(signature, member.tag);
 
-  Member& me = members_[caller.me];
+  MemberState& me = members_[member.me];
   const uint32_t number = me.issued + 1;
   const std::size_t words = kept_words(call, size_);
-  Patience patience(caller);
+  Patience patience(member);
   Counted copies(places_.bound(), words);
   Chunk* chunk = nullptr;
-  DIST_TRY(count_copies(caller, number, patience, copies));
-  DIST_TRY(find_place(caller, number, patience, &chunk));
-  auto work = make_counted_with_room<ChannelWork>(memory_, words * sizeof(uint64_t), *this, list, caller,
+  DIST_TRY(count_copies(member, number, patience, copies));
+  DIST_TRY(find_place(member, number, patience, &chunk));
+  auto work = make_counted_with_room<ChannelWork>(memory_, words * sizeof(uint64_t), *this, list, member,
                                                   call, *chunk, number);
   work->end_by(cancel);
   // From here on nothing fails.
-  Places::Brought& mine = chunk->brought(caller.me, number);
-  mine.statement = statement;
+  Places::Brought& mine = chunk->brought(member.me, number);
+  mine.signature = signature;
   mine.call = &work->call();
   mine.work = work.get();
   mine.call->offer_in(mine.offer);
@@ -159,31 +159,30 @@ Status Channel::issue(const Caller& caller, Call& call, WorkList& list, Cancel* 
   chunk->place(number).copied.fetch_add(copies.hand_over(), std::memory_order_relaxed);
   me = {chunk, number};
   // release: a peer that finds it in place of an earlier one knows that that is complete.
-  mine.signature.store(statement.signature, std::memory_order_release);
-  // release: for those who read the statement.
+  mine.digest.store(signature.digest, std::memory_order_release);
+  // release: for those who read the signature.
   mine.number.store(number, std::memory_order_release);
-  if (chunk->place(number).pack.arrive(static_cast<uint32_t>(size_))) open(*chunk, caller.me, number);
-  work->begin(caller.recorder);
+  if (chunk->place(number).pack.arrive(static_cast<uint32_t>(size_))) open(*chunk, member.me, number);
+  work->begin(member.recorder);
   *out = Ref<Work>::adopt(work.take());
   return kOk;
 }
 
 bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept {
-  const Statement* statements[DIST_MAX_REPLICAS];
-  const uint64_t signature = chunk.brought(rank, number).statement.signature;
+  const Signature* signatures[DIST_MAX_REPLICAS];
+  const uint64_t digest = chunk.brought(rank, number).signature.digest;
   bool differ = false;
   for (int p = 0; p < size_; ++p) {
     const Places::Brought& theirs = chunk.brought(p, number);
-    statements[p] = has_come(chunk, p, number) ? &theirs.statement : nullptr;
+    signatures[p] = has_come(chunk, p, number) ? &theirs.signature : nullptr;
     // acquire: for the release in issue().
-    differ =
-        differ || (statements[p] != nullptr && theirs.signature.load(std::memory_order_acquire) != signature);
+    differ = differ || (signatures[p] != nullptr && theirs.digest.load(std::memory_order_acquire) != digest);
   }
   // The place may serve again: then this one is complete, and the peers had seen it. Members that differ
-  // never are, and their statements stay.
+  // never are, and their signatures stay.
   if (!differ || chunk.place(number).pack.complete(number)) return false;
   Evidence evidence;
-  evidence.statements = {statements, static_cast<std::size_t>(size_)};
+  evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
   *out_decidable = decidable(evidence);
   return true;
 }
@@ -191,7 +190,7 @@ bool Channel::disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decida
 ErrorRecord Channel::report(Chunk& chunk, uint32_t number, Trouble trouble,
                             int64_t waited_ns) const noexcept {
   return report_on_works(group_, sequence(number), trouble, waited_ns, [&](int rank) {
-    return has_come(chunk, rank, number) ? &chunk.brought(rank, number).statement : nullptr;
+    return has_come(chunk, rank, number) ? &chunk.brought(rank, number).signature : nullptr;
   });
 }
 
@@ -209,10 +208,10 @@ void Channel::open(Chunk& chunk, int rank, uint32_t number) noexcept {
   const Places::Brought& mine = chunk.brought(rank, number);
   const Call& call = *mine.call;
   here.exchange.emplace(call, size_, chunk.offers(number), home_.cache_bytes);
-  for (int member = 0; member < size_; ++member) {
+  for (int r = 0; r < size_; ++r) {
     ErrorRecord why;
-    if (!here.exchange->refuses(group_, member, &why)) continue;
-    return give_up(refusal(group_, call, mine.statement.tag, sequence(number), why));
+    if (!here.exchange->refuses(group_, r, &why)) continue;
+    return give_up(refusal(group_, call, mine.signature.tag, sequence(number), why));
   }
   const std::size_t units = here.exchange->units();
   if (units == 0) places_.bound().give_back(here.copied.exchange(0, std::memory_order_relaxed));
@@ -270,9 +269,9 @@ Channel& LazyChannel::get() {
 }
 
 // make_counted_with_room() has left room for the copies.
-ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Caller& caller,
+ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member,
                          const Call& call, Places::Chunk& chunk, uint32_t number) noexcept
-    : Work(memory, channel.group_, list, caller.me, caller.timeout_ns),
+    : Work(memory, channel.group_, list, member.me, member.timeout_ns),
       channel_(channel),
       chunk_(chunk),
       number_(number),
@@ -283,7 +282,7 @@ ChannelWork::ChannelWork(Memory& memory, Channel& channel, WorkList& list, const
 void ChannelWork::begin(Recorder* recorder) noexcept {
   Work::begin();
   int64_t sequence = 0;
-  const Statement& stated = statement(&sequence);
+  const Signature& stated = signature(&sequence);
   record(recorder, stated, number_, static_cast<uint32_t>(sequence), call_.bytes);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel: a group's asynchronous collectives. The k-th that a member issues meets the k-th of each peer in a
-// place (places.hpp); the last to come compares their statements, opens the place's pack (pack.hpp), and
+// place (places.hpp); the last to come compares their signatures, opens the place's pack (pack.hpp), and
 // hands it to oneTBB. Any number can be under way: where they would take more memory than the strategy
 // allows, who issues another waits for its oldest, and takes part in it as in any wait.
 #pragma once
@@ -40,7 +40,7 @@ class Channel {
   void begin_run() noexcept;
 
   // Checks a call and issues it; `cancel` may end it, or is NULL. Throws std::bad_alloc.
-  Status issue(const Caller& caller, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
+  Status issue(const Member& member, Call& call, WorkList& list, Cancel* cancel, Ref<Work>* out);
 
  private:
   friend class ChannelWork;
@@ -49,14 +49,14 @@ class Channel {
   class Counted;
   class Patience;
 
-  struct alignas(kApart) Member {
+  struct alignas(kApart) MemberState {
     Chunk* chunk = nullptr;  // of its latest
     uint32_t issued = 0;     // its latest
   };
 
   uint32_t sequence(uint32_t number) const noexcept { return number - first_; }
-  Status find_place(const Caller& caller, uint32_t number, Patience& patience, Chunk** out);
-  Status count_copies(const Caller& caller, uint32_t number, Patience& patience, Counted& copies);
+  Status find_place(const Member& member, uint32_t number, Patience& patience, Chunk** out);
+  Status count_copies(const Member& member, uint32_t number, Patience& patience, Counted& copies);
   bool disagree(Chunk& chunk, int rank, uint32_t number, bool* out_decidable) const noexcept;
   ErrorRecord report(Chunk& chunk, uint32_t number, Trouble trouble, int64_t waited_ns) const noexcept;
   void open(Chunk& chunk, int rank, uint32_t number) noexcept;
@@ -70,9 +70,9 @@ class Channel {
   const ChannelHome home_;
   const int size_;
   Places places_;
-  Member* members_ = nullptr;  // by rank; each one's own
-  uint32_t first_ = 0;         // issued before this run
-  uint32_t refusals_ = 0;      // of memory, by the run before
+  MemberState* members_ = nullptr;  // by rank; each one's own
+  uint32_t first_ = 0;              // issued before this run
+  uint32_t refusals_ = 0;           // of memory, by the run before
 };
 
 // A group's channel, made when the first collective wants it.
@@ -104,7 +104,7 @@ class LazyChannel {
 // One asynchronous collective of one member, with copies of its description behind it.
 class ChannelWork final : public Work {
  public:
-  ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Caller& caller, const Call& call,
+  ChannelWork(Memory& memory, Channel& channel, WorkList& list, const Member& member, const Call& call,
               Places::Chunk& chunk, uint32_t number) noexcept;
   const Call& call() const noexcept { return call_; }
   void begin(Recorder* recorder) noexcept;
@@ -116,9 +116,9 @@ class ChannelWork final : public Work {
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override {
     return channel_.report(chunk_, number_, trouble, waited_ns);
   }
-  const Statement& statement(int64_t* out_sequence) const noexcept override {
+  const Signature& signature(int64_t* out_sequence) const noexcept override {
     *out_sequence = channel_.sequence(number_);
-    return chunk_.brought(rank(), number_).statement;
+    return chunk_.brought(rank(), number_).signature;
   }
 
  private:

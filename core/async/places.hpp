@@ -24,7 +24,7 @@
 #include "core/collective/call.hpp"
 #include "core/collective/exchange.hpp"
 #include "core/comm/offer.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 
 namespace dist {
 
@@ -42,9 +42,9 @@ class Places {
   // What one member brings to one collective.
   struct Brought {
     std::atomic<uint32_t> number{0};  // which collective it is about; published last
-    // The statement's, for peers that do not know which number it has by then.
-    std::atomic<uint64_t> signature{0};
-    Statement statement;
+    // The signature's, for peers that do not know which number it has by then.
+    std::atomic<uint64_t> digest{0};
+    Signature signature;
     Offer offer{};
     const Call* call = nullptr;  // in the member's handle
     Work* work = nullptr;        // that handle; the member's own

@@ -71,30 +71,30 @@ Plan::~Plan() {
   memory().free(parts, num_parts * sizeof(Part), alignof(Part));
 }
 
-PlannedWork::PlannedWork(Memory& memory, const Caller& caller, WorkList& list, std::size_t num_tensors,
+PlannedWork::PlannedWork(Memory& memory, const Member& member, WorkList& list, std::size_t num_tensors,
                          std::size_t num_parts)
-    : Work(memory, caller.group, list, caller.me, caller.timeout_ns),
-      caller_recorder_(caller.recorder),
-      failures_(caller.group.failures()),
+    : Work(memory, member.group, list, member.me, member.timeout_ns),
+      caller_recorder_(member.recorder),
+      failures_(member.group.failures()),
       ready_(num_tensors, 0, &memory),
       not_ready_(num_parts, 0, &memory) {}
 
-Status PlannedWork::create(Memory& memory, const Caller& caller, Call& call, WorkList& list, Arena* helpers,
+Status PlannedWork::create(Memory& memory, const Member& member, Call& call, WorkList& list, Arena* helpers,
                            int64_t bytes_per_pack, Ref<Work>* out) {
-  Group& group = caller.group;
+  Group& group = member.group;
   DIST_TRY(group.open());
-  Statement& statement = group.draft(caller.me);
-  statement.asynchronous = 2;
-  DIST_TRY(call.check(caller.me, group.size(), statement));
-  statement.signature = mix(statement.signature, static_cast<uint64_t>(bytes_per_pack));
-  seal(statement, caller.tag);
+  Signature& signature = group.draft(member.me);
+  signature.asynchronous = 2;
+  DIST_TRY(call.check(member.me, group.size(), signature));
+  signature.digest = mix(signature.digest, static_cast<uint64_t>(bytes_per_pack));
+  close_digest(signature, member.tag);
 
   const std::size_t packs = count_packs(call, bytes_per_pack);
   auto side = make_counted<PlanSide>(memory, packs);
   Ref<Plan> plan;
-  if (caller.me == 0) {
+  if (member.me == 0) {
     plan = make_counted<Plan>(memory, packs, group, helpers);
-    plan->statement = statement;
+    plan->signature = signature;
     plan->sequence = group.sequence(0) + 1;
     side->plan = plan.get();
   }
@@ -104,21 +104,21 @@ Status PlannedWork::create(Memory& memory, const Caller& caller, Call& call, Wor
     keep_pack(*side, call, first, end, group.size());
     first = end;
   }
-  auto work = make_counted<PlannedWork>(memory, caller, list, call.n, packs);
+  auto work = make_counted<PlannedWork>(memory, member, list, call.n, packs);
   work->bytes_ = call.bytes;
-  DIST_TRY(work->meet(caller, *side, plan));
+  DIST_TRY(work->meet(member, *side, plan));
   *out = Ref<Work>::adopt(work.take());
   return kOk;
 }
 
 // All have made their sides: rank 0 puts them together while the others stay.
-Status PlannedWork::meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept {
-  Group& group = caller.group;
-  group.outgoing(caller.me).extra = &side;
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
-  if (!group.enter(caller.me)) return group.finish(caller.me);
+Status PlannedWork::meet(const Member& member, PlanSide& side, const Ref<Plan>& made) noexcept {
+  Group& group = member.group;
+  group.outgoing(member.me).extra = &side;
+  DIST_TRY(group.arrive(member.me, member.timeout_ns));
+  if (!group.enter(member.me)) return group.finish(member.me);
   const auto side_of = [&](int rank) {
-    return static_cast<PlanSide*>(const_cast<void*>(group.line(caller.me, rank).extra));
+    return static_cast<PlanSide*>(const_cast<void*>(group.slot(member.me, rank).extra));
   };
   plan_ = Ref<Plan>::share(side_of(0)->plan);
   if (made) {
@@ -130,15 +130,15 @@ Status PlannedWork::meet(const Caller& caller, PlanSide& side, const Ref<Plan>& 
     }
     for (std::size_t k = 0; k < made->num_parts; ++k) {
       const Call& call = side.calls[k].call();
-      made->parts[k].exchange.emplace(call, group.size(), &made->offers[k * size], caller.cache_bytes);
-      for (int member = 0; member < group.size(); ++member) {
+      made->parts[k].exchange.emplace(call, group.size(), &made->offers[k * size], member.cache_bytes);
+      for (int rank = 0; rank < group.size(); ++rank) {
         ErrorRecord why;
-        if (!made->parts[k].exchange->refuses(group, member, &why)) continue;
-        return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+        if (!made->parts[k].exchange->refuses(group, rank, &why)) continue;
+        return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
       }
     }
   }
-  return group.finish(caller.me);
+  return group.finish(member.me);
 }
 
 Status PlannedWork::begin_round() noexcept {
@@ -154,7 +154,7 @@ Status PlannedWork::begin_round() noexcept {
   begin();
   // The plan's address is the same for all members, and no other plan's.
   const uint64_t number = mix(reinterpret_cast<uintptr_t>(plan_.get()), round_);
-  record(caller_recorder_, plan_->statement, static_cast<uint32_t>(number >> 32), round_, bytes_);
+  record(caller_recorder_, plan_->signature, static_cast<uint32_t>(number >> 32), round_, bytes_);
   return kOk;
 }
 
@@ -262,8 +262,8 @@ void PlannedWork::check(int64_t waited_ns) noexcept {
 }
 
 ErrorRecord PlannedWork::report(Trouble trouble, int64_t waited_ns) const noexcept {
-  return report_on_works(group_, plan_->sequence, trouble, waited_ns, [&](int rank) -> const Statement* {
-    return has_come(rank) ? &plan_->statement : nullptr;
+  return report_on_works(group_, plan_->sequence, trouble, waited_ns, [&](int rank) -> const Signature* {
+    return has_come(rank) ? &plan_->signature : nullptr;
   });
 }
 

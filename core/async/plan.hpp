@@ -2,7 +2,7 @@
 // Planned collectives: what is checked, compared and copied once, and then run any number of times.
 //
 // To make a plan is itself a collective. Afterwards a round costs each member one compare (has a run failed
-// since?) and one addition a pack: no allocation, no lock, no statement. A list travels in packs of about the
+// since?) and one addition a pack: no allocation, no lock, no signature. A list travels in packs of about the
 // size that was asked for; each begins as soon as all members have said that its tensors are ready, so that
 // the exchange of one goes on while the next is being computed.
 //
@@ -56,17 +56,17 @@ struct Plan final : Counted {
   std::pmr::vector<const Offer*> offers;  // part by part, rank by rank
   Part* parts = nullptr;
   const std::size_t num_parts;
-  Statement statement;
-  int64_t sequence = 0;  // of the meeting that made it
+  Signature signature;
+  int64_t sequence = 0;  // of the round that made it
 };
 
 class PlannedWork final : public Work {
  public:
   // Collective. `helpers` as in Channel.
-  static Status create(Memory& memory, const Caller& caller, Call& call, WorkList& list, Arena* helpers,
+  static Status create(Memory& memory, const Member& member, Call& call, WorkList& list, Arena* helpers,
                        int64_t bytes_per_pack, Ref<Work>* out);
 
-  PlannedWork(Memory& memory, const Caller& caller, WorkList& list, std::size_t num_tensors,
+  PlannedWork(Memory& memory, const Member& member, WorkList& list, std::size_t num_tensors,
               std::size_t num_parts);
 
   Status start() override;
@@ -74,9 +74,9 @@ class PlannedWork final : public Work {
   bool has_come(int rank) const noexcept override;
   void check(int64_t waited_ns) noexcept override;
   ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept override;
-  const Statement& statement(int64_t* out_sequence) const noexcept override {
+  const Signature& signature(int64_t* out_sequence) const noexcept override {
     *out_sequence = plan_->sequence;
-    return plan_->statement;
+    return plan_->signature;
   }
 
  private:
@@ -85,7 +85,7 @@ class PlannedWork final : public Work {
   void give_up() noexcept override;
   bool complete() const noexcept override;
 
-  Status meet(const Caller& caller, PlanSide& side, const Ref<Plan>& made) noexcept;
+  Status meet(const Member& member, PlanSide& side, const Ref<Plan>& made) noexcept;
   Status begin_round() noexcept;
   void arrive(std::size_t part) noexcept;
   void submit(uint32_t part) noexcept;

@@ -54,8 +54,8 @@ int32_t WorkRendezvous::number() const noexcept { return work_.group().number();
 int32_t WorkRendezvous::replica(int rank) const noexcept { return work_.group().replica(rank); }
 int32_t WorkRendezvous::part_of() const noexcept { return work_.group().part_of(); }
 bool WorkRendezvous::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
-const Statement& WorkRendezvous::statement(int, uint32_t, int64_t* out_sequence) const noexcept {
-  return work_.statement(out_sequence);
+const Signature& WorkRendezvous::signature(int, uint32_t, int64_t* out_sequence) const noexcept {
+  return work_.signature(out_sequence);
 }
 bool WorkRendezvous::claim() noexcept { return work_.group().claim(); }
 void WorkRendezvous::post(const ErrorRecord& report) noexcept { work_.group().post(report); }
@@ -123,12 +123,12 @@ Status Work::check_cancel() noexcept {
   return group_.failure();
 }
 
-void Work::record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
+void Work::record(Recorder* recorder, const Signature& signature, uint32_t number, uint32_t sequence,
                   std::size_t bytes) noexcept {
   recorder_ = recorder;
   if (recorder == nullptr) return;
-  recorded_ = recorder->issue({static_cast<int32_t>(statement.collective), statement.op, statement.dtype,
-                               group_.number(), group_.size(), number, sequence, true, bytes, statement.tag});
+  recorded_ = recorder->issue({static_cast<int32_t>(signature.collective), signature.op, signature.dtype,
+                               group_.number(), group_.size(), number, sequence, true, bytes, signature.tag});
 }
 
 void Work::end(dist_status code) noexcept {

@@ -15,7 +15,7 @@ namespace dist {
 
 class Work;
 
-// Ends a group's meetings when it is asked to. Only while a run lasts, and with it its reason.
+// Ends a group's rounds when it is asked to. Only while a run lasts, and with it its reason.
 class GroupCancelLink final : public Cancel::Link {
  public:
   explicit GroupCancelLink(Group& group) noexcept : group_(group) {}
@@ -49,7 +49,7 @@ class WorkList {
   Work* next_look_ = nullptr;  // advance() goes on here; NULL: from the first
 };
 
-// Where a replica sleeps for a work, for the search for cycles: in a meeting whose missing members are this
+// Where a replica sleeps for a work, for the search for cycles: in a round whose missing members are this
 // work's.
 class WorkRendezvous final : public Rendezvous {
  public:
@@ -58,8 +58,8 @@ class WorkRendezvous final : public Rendezvous {
   int32_t number() const noexcept override;
   int32_t replica(int rank) const noexcept override;
   int32_t part_of() const noexcept override;
-  bool arrived(int rank, uint32_t meeting) const noexcept override;
-  const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept override;
+  bool arrived(int rank, uint32_t round) const noexcept override;
+  const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept override;
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
@@ -92,12 +92,12 @@ class Work : public Counted {
   // ---- For those who wait ----
 
   virtual bool has_come(int rank) const noexcept = 0;
-  // Before sleeping: ends the group's meetings where this work cannot come together any more. `waited_ns`: so
+  // Before sleeping: ends the group's rounds where this work cannot come together any more. `waited_ns`: so
   // far.
   virtual void check(int64_t waited_ns) noexcept = 0;
   virtual ErrorRecord report(Trouble trouble, int64_t waited_ns) const noexcept = 0;
   // What its members came for, and its number.
-  virtual const Statement& statement(int64_t* out_sequence) const noexcept = 0;
+  virtual const Signature& signature(int64_t* out_sequence) const noexcept = 0;
   // The first member that has not come, or -1; whether it never will, as it has left the run.
   int missing() const noexcept;
   bool stuck() const noexcept;
@@ -116,10 +116,10 @@ class Work : public Counted {
   virtual void give_up() noexcept = 0;
   virtual bool complete() const noexcept = 0;
   void begin() noexcept;
-  // Before it begins: where it was asked to end already, the group's meetings end, and this says so.
+  // Before it begins: where it was asked to end already, the group's rounds end, and this says so.
   Status check_cancel() noexcept;
   // It is under way, says the record. `number`: equal on all members, and on no two works of the group.
-  void record(Recorder* recorder, const Statement& statement, uint32_t number, uint32_t sequence,
+  void record(Recorder* recorder, const Signature& signature, uint32_t number, uint32_t sequence,
               std::size_t bytes) noexcept;
 
   Group& group_;
@@ -144,14 +144,14 @@ class Work : public Counted {
   uint32_t ended_in_ = 0;       // the group's failures() by then
 };
 
-// The report on work in a group. `statement_of(rank)`: what that member came for, NULL where it has not come;
+// The report on work in a group. `signature_of(rank)`: what that member came for, NULL where it has not come;
 // members that have left the run count as such.
 // Apart, since it takes room on the stack.
-template <class StatementOf>
+template <class SignatureOf>
 [[gnu::noinline, gnu::cold]] ErrorRecord report_on_works(const Group& group, int64_t sequence,
                                                          Trouble trouble, int64_t waited_ns,
-                                                         StatementOf&& statement_of) noexcept {
-  const Statement* statements[DIST_MAX_REPLICAS];
+                                                         SignatureOf&& signature_of) noexcept {
+  const Signature* signatures[DIST_MAX_REPLICAS];
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());
   for (std::size_t p = 0; p < size; ++p) {
@@ -159,13 +159,13 @@ template <class StatementOf>
     failures[p] = nullptr;
     // Before the question whether it has come: it may come and then leave.
     const bool left = group.has_left(rank);
-    statements[p] = statement_of(rank);
-    if (statements[p] != nullptr || !left) continue;
-    statements[p] = &group.departed(rank, &failures[p]);
+    signatures[p] = signature_of(rank);
+    if (signatures[p] != nullptr || !left) continue;
+    signatures[p] = &group.departed(rank, &failures[p]);
   }
   Evidence evidence;
   evidence.trouble = trouble;
-  evidence.statements = {statements, size};
+  evidence.signatures = {signatures, size};
   evidence.failures = {failures, size};
   evidence.ids = group.ids();
   evidence.group = group.number();
@@ -178,7 +178,7 @@ template <class StatementOf>
 }
 
 // Waits until one of n works has ended, and says which; works that are not under way have. timeout_ns: as in
-// Caller; it bounds the arrival of peers.
+// Member; it bounds the arrival of peers.
 Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept;
 // Waits until a work has ended, and says how.
 Status wait(Work& work, int64_t timeout_ns) noexcept;

@@ -263,7 +263,7 @@ Status Call::check_overlap(std::size_t t, const TensorSize& in_size, const Tenso
       t);
 }
 
-Status Call::check(int me, int size, Statement& statement) noexcept {
+Status Call::check(int me, int size, Signature& signature) noexcept {
   DIST_TRY(check_options(me, size));
   if (n == 0 && reduces() && op != DIST_REDUCE_USER) DIST_TRY(check_op(op, DIST_F32));
   in_place = in != nullptr && out != nullptr;
@@ -284,50 +284,48 @@ Status Call::check(int me, int size, Statement& statement) noexcept {
     out_bytes += out_size.bytes;
   }
   bytes = in != nullptr ? in_bytes : out_bytes;
-  state(statement);
+  state(signature);
   return kOk;
 }
 
-void Call::state(Statement& statement) const noexcept {
-  statement.collective = collective;
-  statement.op = op;
-  statement.root = root;
-  statement.kind = kind;
-  statement.numerics = numerics;
-  statement.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
-  statement.element_bytes = static_cast<int32_t>(element_bytes);
-  statement.tensors = static_cast<int64_t>(n);
-  uint64_t signature = mix(mix(statement.signature, salt), element_bytes);
+void Call::state(Signature& signature) const noexcept {
+  signature.collective = collective;
+  signature.op = op;
+  signature.root = root;
+  signature.kind = kind;
+  signature.numerics = numerics;
+  signature.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
+  signature.element_bytes = static_cast<int32_t>(element_bytes);
+  signature.tensors = static_cast<int64_t>(n);
+  uint64_t digest = mix(mix(signature.digest, salt), element_bytes);
   int64_t elements = 0;
   // Along the axis each member may have another size there.
   const bool parts = joins() || cuts();
   const bool reduce_scatter = cuts() && reduces();
   // Whether a member may bring several contributions, and weights, all say.
-  statement.contributes = contributions != 0;
-  statement.weighted = weights != nullptr;
-  signature = mix(signature, (statement.contributes ? 1u : 0u) | (statement.weighted ? 2u : 0u));
+  signature.contributes = contributions != 0;
+  signature.weighted = weights != nullptr;
+  digest = mix(digest, (signature.contributes ? 1u : 0u) | (signature.weighted ? 2u : 0u));
   for (std::size_t t = 0; t < n; ++t) {
     // Members that give no input (broadcast, scatter) state their output: it is like what the root gives.
     const dist_tensor& tensor = in != nullptr ? in[t] : out[t];
     const int32_t free_axis = parts ? axis_of(t) : -1;
-    signature = mix(signature, static_cast<uint32_t>(free_axis));
-    signature =
-        mix(signature, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
+    digest = mix(digest, static_cast<uint32_t>(free_axis));
+    digest = mix(digest, static_cast<uint32_t>(tensor.dtype) | static_cast<uint64_t>(tensor.ndim) << 32);
     for (int32_t i = 0; i < tensor.ndim; ++i) {
-      if (i != free_axis || reduce_scatter)
-        signature = mix(signature, static_cast<uint64_t>(tensor.shape[i]));
+      if (i != free_axis || reduce_scatter) digest = mix(digest, static_cast<uint64_t>(tensor.shape[i]));
     }
     elements += static_cast<int64_t>(elements_of(tensor));
   }
   if (n > 0) {
     const dist_tensor& first = in != nullptr ? in[0] : out[0];
-    statement.dtype = first.dtype;
-    if (parts) statement.axis = axis_of(0);
-    statement.ndim = first.ndim;
-    for (int32_t i = 0; i < first.ndim && i < Statement::kDims; ++i) statement.shape[i] = first.shape[i];
+    signature.dtype = first.dtype;
+    if (parts) signature.axis = axis_of(0);
+    signature.ndim = first.ndim;
+    for (int32_t i = 0; i < first.ndim && i < Signature::kDims; ++i) signature.shape[i] = first.shape[i];
   }
-  statement.elements = elements;
-  statement.signature = signature;
+  signature.elements = elements;
+  signature.digest = digest;
 }
 
 void Call::offer_in(Offer& offer) const noexcept {

@@ -10,7 +10,7 @@
 #include "core/base/tensor.hpp"
 #include "core/comm/group.hpp"
 #include "core/comm/offer.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -71,14 +71,14 @@ struct Call {
     return op == DIST_REDUCE_MEAN ? dtype_of_mean(in_dtype) : in_dtype;
   }
 
-  // One dense tensor that is reduced for all: small, its bytes can travel with the line.
+  // One dense tensor that is reduced for all: small, its bytes can travel with the slot.
   bool can_travel() const noexcept {
     return collective == Collective::kAllReduce && n == 1 && plain() && !strided && op != DIST_REDUCE_USER &&
            numerics == DIST_NUMERICS_ORDERED;
   }
 
   // Checks everything that this member, of rank `me` in a group of `size`, can see, and states it.
-  Status check(int me, int size, Statement& statement) noexcept;
+  Status check(int me, int size, Signature& signature) noexcept;
   void offer_in(Offer& offer) const noexcept;
 
  private:
@@ -89,7 +89,7 @@ struct Call {
   Status check_output(std::size_t t, bool given, TensorSize* size) noexcept;
   Status check_shapes(std::size_t t, int size) const noexcept;
   Status check_overlap(std::size_t t, const TensorSize& in_size, const TensorSize& out_size) noexcept;
-  void state(Statement& statement) const noexcept;
+  void state(Signature& signature) const noexcept;
 };
 
 // "in" and "out" overlap between two members: the report on it.

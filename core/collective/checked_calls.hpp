@@ -9,18 +9,18 @@
 #include <cstring>
 
 #include "core/collective/call.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 
 namespace dist {
 
 class CheckedCalls {
  public:
-  // Fills what Call::check() and seal() would find and state. False: `call` is not known to be good, and
-  // nothing was touched.
-  bool recall(Call& call, const char* tag, Statement& statement) const noexcept {
+  // Fills what Call::check() and close_digest() would find and state. False: `call` is not known to be good,
+  // and nothing was touched.
+  bool recall(Call& call, const char* tag, Signature& signature) const noexcept {
     if (!repeatable(call)) return false;
     const Entry& entry = entries_[place(call)];
-    const Statement& known = entry.statement;
+    const Signature& known = entry.signature;
     if (known.collective != call.collective || known.op != call.op || known.numerics != call.numerics) {
       return false;
     }
@@ -41,30 +41,30 @@ class CheckedCalls {
       const bool apart = !overlap(in.data, entry.bytes, out.data, entry.out_bytes);
       if (in_place ? entry.bytes != entry.out_bytes : !apart) return false;
     }
-    // In a loop it is there already, from the meeting before the last.
-    if (statement.signature != known.signature) statement = known;
+    // In a loop it is there already, from the round before the last.
+    if (signature.digest != known.digest) signature = known;
     call.bytes = entry.bytes;
     call.strided = false;
     call.in_place = in_place;
     return true;
   }
 
-  // `call` was found good, and makes `statement`.
-  void keep(const Call& call, const Statement& statement) noexcept {
+  // `call` was found good, and makes `signature`.
+  void keep(const Call& call, const Signature& signature) noexcept {
     if (!repeatable(call)) return;
     Entry& entry = entries_[place(call)];
-    entry.statement = statement;
+    entry.signature = signature;
     entry.out_dtype = call.n != 0 ? call.out[0].dtype : 0;
     entry.bytes = call.bytes;
     entry.out_bytes =
-        call.n != 0 ? static_cast<std::size_t>(statement.elements) * dtype_size(entry.out_dtype) : 0;
+        call.n != 0 ? static_cast<std::size_t>(signature.elements) * dtype_size(entry.out_dtype) : 0;
     // Where there are no elements, nothing says whether tensors overlap.
-    if (call.n != 0 && call.bytes == 0) entry.statement.collective = Collective::kNone;
+    if (call.n != 0 && call.bytes == 0) entry.signature.collective = Collective::kNone;
   }
 
  private:
   struct Entry {
-    Statement statement;
+    Signature signature;
     dist_dtype out_dtype = 0;
     std::size_t bytes = 0;
     std::size_t out_bytes = 0;
@@ -79,7 +79,7 @@ class CheckedCalls {
     return call.collective == Collective::kAllReduce && call.n == 1 && call.plain() && call.in != nullptr &&
            call.out != nullptr && call.op != DIST_REDUCE_USER && call.element_bytes == 0 && call.salt == 0 &&
            call.in[0].strides == nullptr && call.out[0].strides == nullptr && call.in[0].ndim >= 0 &&
-           call.in[0].ndim <= Statement::kDims &&
+           call.in[0].ndim <= Signature::kDims &&
            (call.in[0].ndim == 0 || (call.in[0].shape != nullptr && call.out[0].shape != nullptr));
   }
 

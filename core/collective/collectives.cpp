@@ -14,11 +14,11 @@
 namespace dist {
 namespace {
 
-// What the members of the meeting that the caller is in have brought.
+// What the members of the round that the caller is in have brought.
 class Offers {
  public:
-  explicit Offers(const Caller& caller) noexcept {
-    for (int p = 0; p < caller.group.size(); ++p) at_[p] = &caller.group.line(caller.me, p).offer;
+  explicit Offers(const Member& member) noexcept {
+    for (int p = 0; p < member.group.size(); ++p) at_[p] = &member.group.slot(member.me, p).offer;
   }
   const Offer* const* all() const noexcept { return at_; }
 
@@ -26,42 +26,42 @@ class Offers {
   const Offer* at_[DIST_MAX_REPLICAS];
 };
 
-ErrorRecord reported(const Caller& caller, const Call& call, const ErrorRecord& why) noexcept {
-  return refusal(caller.group, call, caller.tag, caller.group.sequence(caller.me), why);
+ErrorRecord reported(const Member& member, const Call& call, const ErrorRecord& why) noexcept {
+  return refusal(member.group, call, member.tag, member.group.sequence(member.me), why);
 }
 
-// The members' tensors do not fit together, as far as this concerns `member`. Apart, as the next one, since a
+// The members' tensors do not fit together, as far as this concerns `rank`. Apart, as the next one, since a
 // report takes time and room to set up.
-[[gnu::noinline, gnu::cold]] void explain(const Caller& caller, const Call& call, const Exchange& exchange,
-                                          int member, ErrorRecord* out_report) noexcept {
+[[gnu::noinline, gnu::cold]] void explain(const Member& member, const Call& call, const Exchange& exchange,
+                                          int rank, ErrorRecord* out_report) noexcept {
   ErrorRecord why;
-  exchange.refuses(caller.group, member, &why);
-  *out_report = reported(caller, call, why);
+  exchange.refuses(member.group, rank, &why);
+  *out_report = reported(member, call, why);
 }
-[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
+[[gnu::noinline, gnu::cold]] Status refuse(const Member& member, const Call& call,
                                            const Exchange& exchange) noexcept {
   ErrorRecord report;
-  explain(caller, call, exchange, caller.me, &report);
-  return caller.group.refuse(caller.me, report);
+  explain(member, call, exchange, member.me, &report);
+  return member.group.refuse(member.me, report);
 }
-[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Caller& caller, const Call& call,
+[[gnu::noinline, gnu::cold]] Status refuse_overlap(const Member& member, const Call& call,
                                                    int peer) noexcept {
   ErrorRecord why;
-  overlap_report(caller.group, caller.me, peer, 0, true, &why);
-  return caller.group.refuse(caller.me, reported(caller, call, why));
+  overlap_report(member.group, member.me, peer, 0, true, &why);
+  return member.group.refuse(member.me, reported(member, call, why));
 }
 
-// One tensor whose bytes travel with the line: everyone reduces everything, into its own output.
+// One tensor whose bytes travel with the slot: everyone reduces everything, into its own output.
 template <class Published>
-Status reduce_at_once(const Caller& caller, const Call& call, Published&& published) noexcept {
-  Group& group = caller.group;
+Status reduce_at_once(const Member& member, const Call& call, Published&& published) noexcept {
+  Group& group = member.group;
   const dist_tensor& in = call.in[0];
   const std::size_t elements = elements_of(in);
-  Line& line = group.outgoing(caller.me);
-  std::memcpy(group.outgoing_bytes(caller.me, call.bytes), in.data, call.bytes);
-  line.extra = call.out[0].data;
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published,
-                        [&](int peer) { group.fetch_bytes(caller.me, peer, call.bytes); }));
+  Slot& slot = group.outgoing(member.me);
+  std::memcpy(group.outgoing_bytes(member.me, call.bytes), in.data, call.bytes);
+  slot.extra = call.out[0].data;
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published,
+                        [&](int peer) { group.fetch_bytes(member.me, peer, call.bytes); }));
 
   const std::byte* src[DIST_MAX_REPLICAS];
   const auto size = static_cast<std::size_t>(group.size());
@@ -70,55 +70,55 @@ Status reduce_at_once(const Caller& caller, const Call& call, Published&& publis
   int overlapping = -1;
   for (std::size_t p = 0; p < size; ++p) {
     const int peer = static_cast<int>(p);
-    const Line& theirs = group.line(caller.me, peer);
-    src[p] = group.bytes(caller.me, peer, call.bytes);
-    shared = shared && theirs.extra == line.extra;
-    if (peer != caller.me && overlap(theirs.extra, out_bytes, line.extra, out_bytes)) overlapping = peer;
+    const Slot& theirs = group.slot(member.me, peer);
+    src[p] = group.bytes(member.me, peer, call.bytes);
+    shared = shared && theirs.extra == slot.extra;
+    if (peer != member.me && overlap(theirs.extra, out_bytes, slot.extra, out_bytes)) overlapping = peer;
   }
   // Peers' inputs have been copied: only outputs can be in the way.
-  if (overlapping >= 0 && !shared) return refuse_overlap(caller, call, overlapping);
+  if (overlapping >= 0 && !shared) return refuse_overlap(member, call, overlapping);
   // A peer's output is touched: as with buffers.
-  if (shared && !group.enter(caller.me)) return group.finish(caller.me);
-  if (!shared || caller.me == 0) {
+  if (shared && !group.enter(member.me)) return group.finish(member.me);
+  if (!shared || member.me == 0) {
     const FpEnvironment environment;
     auto* dst = static_cast<std::byte*>(call.out[0].data);
     reduce_kernel(in.dtype, call.op)({src, &dst, size, 1, elements, static_cast<double>(size), false});
   }
-  return shared ? group.finish(caller.me) : kOk;
+  return shared ? group.finish(member.me) : kOk;
 }
 
 template <class Published>
-Status work_in_parts(const Caller& caller, const Call& call, Published&& published) noexcept {
-  Group& group = caller.group;
-  group.arm_tickets(caller.me);
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns, published));
-  if (caller.recorder != nullptr) caller.recorder->arrived();
-  if (group.enter(caller.me)) {
-    const Offers offers(caller);
-    const Exchange exchange(call, group.size(), offers.all(), caller.cache_bytes);
-    if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
+Status work_in_parts(const Member& member, const Call& call, Published&& published) noexcept {
+  Group& group = member.group;
+  group.arm_tickets(member.me);
+  DIST_TRY(group.arrive(member.me, member.timeout_ns, published));
+  if (member.recorder != nullptr) member.recorder->arrived();
+  if (group.enter(member.me)) {
+    const Offers offers(member);
+    const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
+    if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
     if (group.oversubscribed() || exchange.bytes() > kStaticBytes) {
-      share_blocks(caller, exchange.units(), exchange.block_units(),
+      share_blocks(member, exchange.units(), exchange.block_units(),
                    [&](Range block) { exchange.run(block, [] { return true; }); });
     } else {
       const auto size = static_cast<std::size_t>(group.size());
-      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(caller.me)),
+      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)),
                    [&] { return !group.poisoned(); });
     }
   }
-  return group.finish(caller.me);
+  return group.finish(member.me);
 }
 
-Status work_alone(const Caller& caller, const Call& call) noexcept {
+Status work_alone(const Member& member, const Call& call) noexcept {
   ErrorRecord report;
-  return caller.group.arrive_and_work_alone(caller.me, caller.timeout_ns, [&]() -> const ErrorRecord* {
-    if (caller.recorder != nullptr) caller.recorder->arrived();
-    const Offers offers(caller);
-    const Exchange exchange(call, caller.group.size(), offers.all(), caller.cache_bytes);
-    for (int member = 0; member < caller.group.size(); ++member) {
-      if (!exchange.refuses(caller.group, member, nullptr)) continue;
-      explain(caller, call, exchange, member, &report);
+  return member.group.arrive_and_work_alone(member.me, member.timeout_ns, [&]() -> const ErrorRecord* {
+    if (member.recorder != nullptr) member.recorder->arrived();
+    const Offers offers(member);
+    const Exchange exchange(call, member.group.size(), offers.all(), member.cache_bytes);
+    for (int rank = 0; rank < member.group.size(); ++rank) {
+      if (!exchange.refuses(member.group, rank, nullptr)) continue;
+      explain(member, call, exchange, rank, &report);
       return &report;
     }
     const FpEnvironment environment;
@@ -134,29 +134,29 @@ bool leaves_unchanged(const Call& call, int size) noexcept {
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
 }
 
-Status check_and_meet(const Caller& caller, Call& call) noexcept {
-  Group& group = caller.group;
+Status check_and_meet(const Member& member, Call& call) noexcept {
+  Group& group = member.group;
   DIST_TRY(group.open());
-  Statement& statement = group.outgoing_statement(caller.me);
-  if (caller.checked == nullptr || !caller.checked->recall(call, caller.tag, statement)) {
-    statement = Statement{};
-    DIST_TRY(call.check(caller.me, group.size(), statement));
-    seal(statement, caller.tag);
-    if (caller.checked != nullptr) caller.checked->keep(call, statement);
+  Signature& signature = group.outgoing_signature(member.me);
+  if (member.checked == nullptr || !member.checked->recall(call, member.tag, signature)) {
+    signature = Signature{};
+    DIST_TRY(call.check(member.me, group.size(), signature));
+    close_digest(signature, member.tag);
+    if (member.checked != nullptr) member.checked->keep(call, signature);
   }
-  const auto published = [&] { record_arrival(caller, statement, call.bytes, 0); };
+  const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool oversubscribed = group.oversubscribed();
   const bool empty = call.bytes == 0 && !call.must_fit();
   const bool unchanged = leaves_unchanged(call, group.size());
   const bool travels = call.can_travel() && call.bytes <= most_that_travels(group.size());
-  if (travels && !empty && !oversubscribed && !unchanged) return reduce_at_once(caller, call, published);
-  if (empty || unchanged) return group.arrive(caller.me, caller.timeout_ns, published);
-  call.offer_in(group.outgoing(caller.me).offer);
+  if (travels && !empty && !oversubscribed && !unchanged) return reduce_at_once(member, call, published);
+  if (empty || unchanged) return group.arrive(member.me, member.timeout_ns, published);
+  call.offer_in(group.outgoing(member.me).offer);
   if (oversubscribed && call.sized_alike() && call.bytes <= kAloneBytes) {
-    record_arrival(caller, statement, call.bytes);
-    return work_alone(caller, call);
+    record_arrival(member, signature, call.bytes);
+    return work_alone(member, call);
   }
-  return work_in_parts(caller, call, published);
+  return work_in_parts(member, call, published);
 }
 
 }  // namespace
@@ -178,11 +178,11 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
   return report;
 }
 
-Status collective(const Caller& caller, Call& call) noexcept {
-  return recorded(caller, call.collective, [&] { return check_and_meet(caller, call); });
+Status collective(const Member& member, Call& call) noexcept {
+  return recorded(member, call.collective, [&] { return check_and_meet(member, call); });
 }
 
-Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
+Status all_reduce(const Member& member, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
                   std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kAllReduce;
@@ -190,10 +190,10 @@ Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in
   call.in = in;
   call.out = out;
   call.n = n;
-  return collective(caller, call);
+  return collective(member, call);
 }
 
-Status broadcast(const Caller& caller, int32_t root, const dist_tensor* in, dist_tensor* out,
+Status broadcast(const Member& member, int32_t root, const dist_tensor* in, dist_tensor* out,
                  std::size_t n) noexcept {
   Call call;
   call.collective = Collective::kBroadcast;
@@ -201,13 +201,13 @@ Status broadcast(const Caller& caller, int32_t root, const dist_tensor* in, dist
   call.in = in;
   call.out = out;
   call.n = n;
-  return collective(caller, call);
+  return collective(member, call);
 }
 
-Status barrier(const Caller& caller) noexcept {
+Status barrier(const Member& member) noexcept {
   Call call;
   call.collective = Collective::kBarrier;
-  return collective(caller, call);
+  return collective(member, call);
 }
 
 }  // namespace dist

@@ -4,7 +4,7 @@
 //
 //     bytes                     a CPU for every member               oversubscribed
 //     <= most_that_travels()    all_reduce of one tensor: the bytes  the last to come does the work for all
-//                               travel with the line; one phase
+//                               travel with the slot; one phase
 //     <= kAloneBytes            each does its part                   "
 //     <= kStaticBytes           "                                    each takes blocks while there are any
 //     above                     the same, and who is done helps      "
@@ -27,11 +27,11 @@ namespace dist {
 
 // Up to how many bytes each member had better read all of its peers' tensors and reduce by itself, than do
 // its part and wait once more: what it reads then costs less than another way between cores (1 KiB of one
-// peer: 0.17 us against 0.25 us on two cores of a Zen 5). What lines hold they bring in any case.
+// peer: 0.17 us against 0.25 us on two cores of a Zen 5). What slots hold they bring in any case.
 constexpr std::size_t most_that_travels(int members) noexcept {
   const auto peers = static_cast<std::size_t>(members > 1 ? members - 1 : 1);
   const std::size_t beside = EagerPayload::kBytes / peers;
-  return beside > Line::kInlineBytes ? beside : Line::kInlineBytes;
+  return beside > Slot::kInlineBytes ? beside : Slot::kInlineBytes;
 }
 // Oversubscribed members wake and sleep; up to this size one of them does the work sooner than all could
 // begin.
@@ -42,7 +42,7 @@ inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 
 // Who calls: one member of a group.
-struct Caller {
+struct Member {
   Group& group;
   int me;                           // rank in the group
   const char* tag;                  // NULL: none
@@ -57,34 +57,34 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
                     const ErrorRecord& why) noexcept;
 
 // Checks the call and makes it, blocking.
-Status collective(const Caller& caller, Call& call) noexcept;
+Status collective(const Member& member, Call& call) noexcept;
 
 // body(), a blocking collective, with its begin and end in the caller's record.
 template <class Body>
-Status recorded(const Caller& caller, Collective collective, Body&& body) noexcept {
-  if (caller.recorder == nullptr) return body();
-  caller.recorder->begin(static_cast<int32_t>(collective));
+Status recorded(const Member& member, Collective collective, Body&& body) noexcept {
+  if (member.recorder == nullptr) return body();
+  member.recorder->begin(static_cast<int32_t>(collective));
   const Status status = body();
-  caller.recorder->close(status.code());
+  member.recorder->close(status.code());
   return status;
 }
 
-// Tells the caller's recorder what its member has stated: before it arrives, or (`ahead` 0) when its line is
+// Tells the caller's recorder what its member has stated: before it arrives, or (`ahead` 0) when its slot is
 // out, while it would wait anyway.
-inline void record_arrival(const Caller& caller, const Statement& statement, std::size_t bytes,
+inline void record_arrival(const Member& member, const Signature& signature, std::size_t bytes,
                            uint32_t ahead = 1) noexcept {
-  if (caller.recorder == nullptr) return;
-  const Group& group = caller.group;
-  caller.recorder->open({static_cast<int32_t>(statement.collective), statement.op, statement.dtype,
-                         group.number(), group.size(), group.meeting(caller.me) + ahead,
-                         static_cast<uint32_t>(group.sequence(caller.me) + ahead), false, bytes,
-                         statement.tag});
+  if (member.recorder == nullptr) return;
+  const Group& group = member.group;
+  member.recorder->open({static_cast<int32_t>(signature.collective), signature.op, signature.dtype,
+                         group.number(), group.size(), group.round(member.me) + ahead,
+                         static_cast<uint32_t>(group.sequence(member.me) + ahead), false, bytes,
+                         signature.tag});
 }
 
-Status all_reduce(const Caller& caller, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
+Status all_reduce(const Member& member, dist_reduce_op op, const dist_tensor* in, dist_tensor* out,
                   std::size_t n) noexcept;
-Status broadcast(const Caller& caller, int32_t root, const dist_tensor* in, dist_tensor* out,
+Status broadcast(const Member& member, int32_t root, const dist_tensor* in, dist_tensor* out,
                  std::size_t n) noexcept;
-Status barrier(const Caller& caller) noexcept;
+Status barrier(const Member& member) noexcept;
 
 }  // namespace dist

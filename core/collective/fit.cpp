@@ -157,7 +157,7 @@ bool Exchange::misplaced(int member, std::size_t t) const noexcept {
   return whole + before * at != (call_.joins() ? in.data : out.data);
 }
 
-// One dense tensor a member, of one size on all: what peers' lines hold is all that is needed.
+// One dense tensor a member, of one size on all: what peers' slots hold is all that is needed.
 bool Exchange::overlap_is_simple() const noexcept {
   return call_.n == 1 && call_.plain() && !strided_ && call_.traits().whole() && !call_.traits().differs;
 }

@@ -114,9 +114,9 @@ Run run_at(const Grid& grid, const Halo& halo, std::size_t i, int64_t at, int64_
 // Goes through the runs of all dimensions, and copies for each combination.
 class Filler {
  public:
-  Filler(const Caller& caller, const Grid& grid, const Halo& halo, const dist_tensor* const* tiles,
+  Filler(const Member& member, const Grid& grid, const Halo& halo, const dist_tensor* const* tiles,
          const dist_tensor& out) noexcept
-      : caller_(caller), grid_(grid), halo_(halo), tiles_(tiles), out_(out) {
+      : member_(member), grid_(grid), halo_(halo), tiles_(tiles), out_(out) {
     out_strides_ = strides_of(out, made_);
   }
 
@@ -128,7 +128,7 @@ class Filler {
  private:
   bool fill_from(std::size_t i) noexcept {
     if (i == halo_.parts.size()) return copy();
-    const Reach reach = reach_of(grid_, halo_, caller_.me, i);
+    const Reach reach = reach_of(grid_, halo_, member_.me, i);
     std::byte* const data = to_.data;
     const auto size = static_cast<int64_t>(dtype_size(out_.dtype));
     for (int64_t at = reach.begin; at < reach.end; at += runs_[i].count) {
@@ -162,10 +162,10 @@ class Filler {
     }
     if (!zeros)
       from.data = static_cast<std::byte*>(tile.data) + first * static_cast<int64_t>(dtype_size(tile.dtype));
-    return copy_view(out_.dtype, out_.ndim, from, to_, [&] { return !caller_.group.poisoned(); });
+    return copy_view(out_.dtype, out_.ndim, from, to_, [&] { return !member_.group.poisoned(); });
   }
 
-  const Caller& caller_;
+  const Member& member_;
   const Grid& grid_;
   const Halo& halo_;
   const dist_tensor* const* const tiles_;
@@ -197,17 +197,17 @@ Status check_halo(const Halo& halo, int32_t ndim, int size) noexcept {
   return invalid_argument("the product of parts must be %d, the number of members", size);
 }
 
-bool same_sizes(const Caller& caller, const Grid& grid, const Halo& halo, const dist_tensor& out,
+bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const dist_tensor& out,
                 ErrorRecord* why) noexcept {
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
-    const Reach reach = reach_of(grid, halo, caller.me, i);
+    const Reach reach = reach_of(grid, halo, member.me, i);
     const auto wanted = static_cast<long long>(std::max<int64_t>(0, reach.end - reach.begin));
     const auto given = static_cast<long long>(out.shape[i]);
     if (given == wanted) continue;
-    why->replica = caller.me;
+    why->replica = member.me;
     std::snprintf(why->message, sizeof why->message,
                   "out of %s has %lld elements in dimension %zu; its tile and halo have %lld",
-                  MemberName(caller.group, caller.me).text, given, i, wanted);
+                  MemberName(member.group, member.me).text, given, i, wanted);
     std::snprintf(why->expected, sizeof why->expected, "%lld elements in dimension %zu", wanted, i);
     std::snprintf(why->received, sizeof why->received, "%lld elements in dimension %zu", given, i);
     copy_text(why->hint,
@@ -217,60 +217,60 @@ bool same_sizes(const Caller& caller, const Grid& grid, const Halo& halo, const 
   return true;
 }
 
-bool check_members(const Caller& caller, const Grid& grid, const Halo& halo, const Brought& brought,
+bool check_members(const Member& member, const Grid& grid, const Halo& halo, const Brought& brought,
                    const dist_tensor& out, ErrorRecord* why) noexcept {
   if (const Dissent dissent = grid.dissent(); dissent.received >= 0) {
     why->replica = dissent.received;
     describe(*brought.in[dissent.expected], why->expected, sizeof why->expected);
     describe(*brought.in[dissent.received], why->received, sizeof why->received);
     std::snprintf(why->message, sizeof why->message, "the tile of %s, %s, does not fit those in line with it",
-                  MemberName(caller.group, dissent.received).text, why->received);
+                  MemberName(member.group, dissent.received).text, why->received);
     copy_text(why->hint, "tiles with the same place in a dimension have equal sizes there");
     return false;
   }
-  return same_sizes(caller, grid, halo, out, why) && lies_apart(caller, out, brought, why);
+  return same_sizes(member, grid, halo, out, why) && lies_apart(member, out, brought, why);
 }
 
-void state(const Halo& halo, const dist_tensor& in, Statement& statement) noexcept {
-  statement.collective = Collective::kHaloExchange;
-  statement.dtype = in.dtype;
-  state_shape(halo.parts, statement);
-  uint64_t signature = mix(1, static_cast<uint64_t>(in.dtype));
+void state(const Halo& halo, const dist_tensor& in, Signature& signature) noexcept {
+  signature.collective = Collective::kHaloExchange;
+  signature.dtype = in.dtype;
+  state_shape(halo.parts, signature);
+  uint64_t digest = mix(1, static_cast<uint64_t>(in.dtype));
   for (std::size_t i = 0; i < halo.parts.size(); ++i) {
-    signature = mix(signature, static_cast<uint64_t>(halo.parts[i]));
-    signature = mix(signature, static_cast<uint64_t>(halo.low[i]));
-    signature = mix(signature, static_cast<uint64_t>(halo.high[i]));
-    signature = mix(signature, static_cast<uint64_t>(halo.edges[i]));
+    digest = mix(digest, static_cast<uint64_t>(halo.parts[i]));
+    digest = mix(digest, static_cast<uint64_t>(halo.low[i]));
+    digest = mix(digest, static_cast<uint64_t>(halo.high[i]));
+    digest = mix(digest, static_cast<uint64_t>(halo.edges[i]));
   }
-  statement.signature = signature;
+  signature.digest = digest;
 }
 
-Status check_and_meet(const Caller& caller, const dist_tensor& in, const Halo& halo,
+Status check_and_meet(const Member& member, const dist_tensor& in, const Halo& halo,
                       const dist_tensor& out) noexcept {
   TensorSize in_size;
   TensorSize out_size;
   DIST_TRY(check_tensor(in, "in", &in_size));
   DIST_TRY(check_output(out, "out", &out_size));
-  DIST_TRY(check_halo(halo, in.ndim, caller.group.size()));
+  DIST_TRY(check_halo(halo, in.ndim, member.group.size()));
   if (out.dtype != in.dtype || out.ndim != in.ndim) {
     return invalid_argument("out is %s of %d dimensions, in is %s of %d; they are of one kind",
                             dtype_name(out.dtype), out.ndim, dtype_name(in.dtype), in.ndim);
   }
   return meet_on_tiles(
-      caller, {&in, &out, out_size.bytes}, [&](Statement& statement) { state(halo, in, statement); },
+      member, {&in, &out, out_size.bytes}, [&](Signature& signature) { state(halo, in, signature); },
       [&](const Brought& brought, ErrorRecord* why) {
-        const Grid grid(halo, brought.in, caller.group.size());
-        if (!check_members(caller, grid, halo, brought, out, why)) return false;
-        Filler(caller, grid, halo, brought.in, out).fill();
+        const Grid grid(halo, brought.in, member.group.size());
+        if (!check_members(member, grid, halo, brought, out, why)) return false;
+        Filler(member, grid, halo, brought.in, out).fill();
         return true;
       });
 }
 
 }  // namespace
 
-Status halo_exchange(const Caller& caller, const dist_tensor& in, const Halo& halo,
+Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& halo,
                      const dist_tensor& out) noexcept {
-  return recorded(caller, Collective::kHaloExchange, [&] { return check_and_meet(caller, in, halo, out); });
+  return recorded(member, Collective::kHaloExchange, [&] { return check_and_meet(member, in, halo, out); });
 }
 
 }  // namespace dist

@@ -24,20 +24,20 @@ static_assert(unit_bytes_for(kMostElementBytes) <= Scratch::kBytes - sizeof(void
 static_assert(unit_bytes_for(kMostElementBytes) <= kPieceBytes);
 constexpr int kMaxStates = 16;
 
-// What rank 0 lends to all for a meeting.
+// What rank 0 lends to all for a round.
 struct Shared {
   const Update& update;
   double* sums;  // of squares, cell by cell; NULL: no clip
 };
 
-// One member's part in a meeting: the list of parameters as a space of units, and what is done to a piece of
+// One member's part in a round: the list of parameters as a space of units, and what is done to a piece of
 // it.
 class Pass {
  public:
   // `update`: rank 0's, whose function is called with its user data.
-  Pass(const Caller& caller, const Call& call, const Update& update, const Exchange& exchange,
+  Pass(const Member& member, const Call& call, const Update& update, const Exchange& exchange,
        const Offer* const* offers) noexcept
-      : caller_(caller), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
+      : member_(member), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
 
   std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.unit_bytes()); }
   static std::size_t cells_of(std::size_t units, std::size_t unit_bytes) noexcept {
@@ -119,13 +119,13 @@ class Pass {
   };
   Copies parameters(std::size_t t, std::size_t first) const noexcept {
     Copies copies;
-    for (int p = 0; p < caller_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
+    for (int p = 0; p < member_.group.size(); ++p) copies.add(offers_[p]->out[t], first);
     return copies;
   }
   // Of no state: none.
   Copies states(std::size_t s, std::size_t t, std::size_t first) const noexcept {
     Copies copies;
-    for (int p = 0; s < update_.num_states && p < caller_.group.size(); ++p)
+    for (int p = 0; s < update_.num_states && p < member_.group.size(); ++p)
       copies.add(offers_[p]->states[s * call_.n + t], first);
     return copies;
   }
@@ -194,15 +194,15 @@ class Pass {
     for (std::size_t c = 1; c < copies.count; ++c) std::memcpy(copies.at[c], copies.at[0], bytes);
   }
 
-  const Caller& caller_;
+  const Member& member_;
   const Call& call_;
   const Update& update_;
   const Exchange& exchange_;
   const Offer* const* offers_;
   // The other members' copies are only written: where they are much larger than the caches, past these.
   const bool stream_ = exchange_.bytes() >
-                       Exchange::stream_bytes(static_cast<std::size_t>(caller_.group.size()),
-                                              caller_.cache_bytes);
+                       Exchange::stream_bytes(static_cast<std::size_t>(member_.group.size()),
+                                              member_.cache_bytes);
 };
 
 Status check(const Call& call, const Update& update) noexcept {
@@ -261,83 +261,83 @@ Status check(const Call& call, const Update& update) noexcept {
                           update.momentum, wanted, update.num_states);
 }
 
-uint64_t sign(uint64_t signature, const Update& update) noexcept {
-  signature = mix(signature, static_cast<uint64_t>(update.kind) << 32 | update.num_states);
+uint64_t mix_update(uint64_t digest, const Update& update) noexcept {
+  digest = mix(digest, static_cast<uint64_t>(update.kind) << 32 | update.num_states);
   for (const double value : {update.learning_rate, update.momentum, update.clip_norm}) {
-    signature = mix(signature, std::bit_cast<uint64_t>(value));
+    digest = mix(digest, std::bit_cast<uint64_t>(value));
   }
-  return signature;
+  return digest;
 }
 
 // The members' tensors do not fit together. Apart, since a report takes room.
-[[gnu::noinline, gnu::cold]] Status refuse(const Caller& caller, const Call& call,
+[[gnu::noinline, gnu::cold]] Status refuse(const Member& member, const Call& call,
                                            const Exchange& exchange) noexcept {
-  Group& group = caller.group;
+  Group& group = member.group;
   ErrorRecord why;
-  exchange.refuses(group, caller.me, &why);
-  return group.refuse(caller.me, refusal(group, call, caller.tag, group.sequence(caller.me), why));
+  exchange.refuses(group, member.me, &why);
+  return group.refuse(member.me, refusal(group, call, member.tag, group.sequence(member.me), why));
 }
 
-// One meeting: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
+// One round: states it, meets, and does this member's share: work(pass, sums) gives what is done to a range
 // of cells. `sums`: this member's; work gets rank 0's.
 template <class Work>
-Status meet_unrecorded(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
+Status meet_unrecorded(const Member& member, Call& call, const Update& update, int phase, double* sums,
                        Work&& work) noexcept {
-  Group& group = caller.group;
+  Group& group = member.group;
   DIST_TRY(group.open());
-  Statement& statement = group.draft(caller.me);
-  DIST_TRY(call.check(caller.me, group.size(), statement));
+  Signature& signature = group.draft(member.me);
+  DIST_TRY(call.check(member.me, group.size(), signature));
   DIST_TRY(check(call, update));
-  statement.kind = phase;
-  statement.function = reinterpret_cast<const void*>(update.function);
-  statement.signature = sign(statement.signature, update);
-  seal(statement, caller.tag);
-  record_arrival(caller, statement, call.bytes);
-  Line& line = group.outgoing(caller.me);
-  call.offer_in(line.offer);
+  signature.kind = phase;
+  signature.function = reinterpret_cast<const void*>(update.function);
+  signature.digest = mix_update(signature.digest, update);
+  close_digest(signature, member.tag);
+  record_arrival(member, signature, call.bytes);
+  Slot& slot = group.outgoing(member.me);
+  call.offer_in(slot.offer);
   const Shared own{update, sums};
-  line.extra = &own;
-  group.arm_tickets(caller.me);
-  DIST_TRY(group.arrive(caller.me, caller.timeout_ns));
-  if (caller.recorder != nullptr) caller.recorder->arrived();
-  if (group.enter(caller.me)) {
+  slot.extra = &own;
+  group.arm_tickets(member.me);
+  DIST_TRY(group.arrive(member.me, member.timeout_ns));
+  if (member.recorder != nullptr) member.recorder->arrived();
+  if (group.enter(member.me)) {
     const Offer* offers[DIST_MAX_REPLICAS];
-    for (int p = 0; p < group.size(); ++p) offers[p] = &group.line(caller.me, p).offer;
-    const Exchange exchange(call, group.size(), offers, caller.cache_bytes);
-    if (exchange.refuses(group, caller.me, nullptr)) return refuse(caller, call, exchange);
+    for (int p = 0; p < group.size(); ++p) offers[p] = &group.slot(member.me, p).offer;
+    const Exchange exchange(call, group.size(), offers, member.cache_bytes);
+    if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
-    const auto& shared = *static_cast<const Shared*>(group.line(caller.me, 0).extra);
-    const Pass pass(caller, call, shared.update, exchange, offers);
-    share_blocks(caller, pass.cells(), 1, work(pass, shared.sums));
+    const auto& shared = *static_cast<const Shared*>(group.slot(member.me, 0).extra);
+    const Pass pass(member, call, shared.update, exchange, offers);
+    share_blocks(member, pass.cells(), 1, work(pass, shared.sums));
   }
-  return group.finish(caller.me);
+  return group.finish(member.me);
 }
 
 template <class Work>
-Status meet(const Caller& caller, Call& call, const Update& update, int phase, double* sums,
+Status meet(const Member& member, Call& call, const Update& update, int phase, double* sums,
             Work&& work) noexcept {
-  return recorded(caller, Collective::kReduceApply, [&] {
-    return meet_unrecorded(caller, call, update, phase, sums, std::forward<Work>(work));
+  return recorded(member, Collective::kReduceApply, [&] {
+    return meet_unrecorded(member, call, update, phase, sums, std::forward<Work>(work));
   });
 }
 
 // Before the sizes of the tensors are looked at.
-Status check_first(const Caller& caller, Call& call, const Update& update) noexcept {
-  Statement scratch;
-  DIST_TRY(call.check(caller.me, caller.group.size(), scratch));
+Status check_first(const Member& member, Call& call, const Update& update) noexcept {
+  Signature scratch;
+  DIST_TRY(call.check(member.me, member.group.size(), scratch));
   return check(call, update);
 }
 
 }  // namespace
 
-Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Update& update,
+Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept {
   if (update.clip_norm == 0) {
-    return meet(caller, call, update, 0, nullptr,
+    return meet(member, call, update, 0, nullptr,
                 [](const Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
   }
-  if (const Status first = check_first(caller, call, update); !first.ok()) {
-    return recorded(caller, Collective::kReduceApply, [&] { return first; });
+  if (const Status first = check_first(member, call, update); !first.ok()) {
+    return recorded(member, Collective::kReduceApply, [&] { return first; });
   }
   // Sums of squares, cell by cell, in rank 0's memory.
   const std::size_t unit = unit_bytes_for(call.element_bytes);
@@ -348,13 +348,13 @@ Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Upda
   const std::size_t bytes = std::max<std::size_t>(1, Pass::cells_of(units, unit)) * sizeof(double);
   auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
   if (sums == nullptr) return out_of_memory();
-  Status status = meet(caller, call, update, 1, sums, [](const Pass& pass, double* all) {
+  Status status = meet(member, call, update, 1, sums, [](const Pass& pass, double* all) {
     return [&pass, all](Range cells) { pass.reduce(cells, all); };
   });
   double norm = 0;
   if (status.ok()) {
     // Every member adds the cells up, in their order.
-    status = meet(caller, call, update, 2, sums, [&](const Pass& pass, const double* all) {
+    status = meet(member, call, update, 2, sums, [&](const Pass& pass, const double* all) {
       double sum = 0;
       for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];
       norm = std::sqrt(sum);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused steps: reduce gradients and update parameters with each block while it is in cache.
 //
-// Without a clip one meeting does all of it. With a clip two do: the first reduces into rank 0's gradients
+// Without a clip one round does all of it. With a clip two do: the first reduces into rank 0's gradients
 // and adds up squares, a cell of the list at a time, so that the sum depends on nothing but the list; the
 // second scales and updates.
 #pragma once
@@ -27,7 +27,7 @@ struct Update {
 };
 
 // `call`: its input are the gradients, its output the parameters. `out_norm`: NULL, or where the norm goes.
-Status reduce_apply(Memory& memory, const Caller& caller, Call& call, const Update& update,
+Status reduce_apply(Memory& memory, const Member& member, Call& call, const Update& update,
                     double* out_norm) noexcept;
 
 }  // namespace dist

@@ -50,19 +50,19 @@ View part_of(const dist_tensor& tensor, const Box& box, const int64_t* begin, co
 }
 
 // Copies what the member needs out of each peer's shard.
-void collect(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* const* in,
+void collect(const Member& member, const Partition& from, const Partition& to, const dist_tensor* const* in,
              const dist_tensor& out) noexcept {
   const std::size_t ndim = to.shape.size();
-  const Box wanted(to, caller.me);
-  for (int p = 0; p < caller.group.size(); ++p) {
-    if (!takes_from(from, caller.me, p)) continue;
+  const Box wanted(to, member.me);
+  for (int p = 0; p < member.group.size(); ++p) {
+    if (!takes_from(from, member.me, p)) continue;
     const Box there(from, p);
     int64_t begin[DIST_MAX_NDIM];
     int64_t size[DIST_MAX_NDIM];
     if (meet(wanted, there, ndim, begin, size) == 0) continue;
     const View source = part_of(*in[p], there, begin, size);
     const View target = part_of(out, wanted, begin, size);
-    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !caller.group.poisoned(); })) return;
+    if (!copy_view(out.dtype, out.ndim, source, target, [&] { return !member.group.poisoned(); })) return;
   }
 }
 
@@ -89,16 +89,16 @@ Status check_shard(const Partition& partition, int me, const dist_tensor* tensor
   return invalid_argument("%s is %s; what this member has by the partition is %s", what, is, wanted);
 }
 
-uint64_t mix_partition(uint64_t signature, const Partition& partition) noexcept {
-  signature = mix(signature, static_cast<uint64_t>(partition.kind));
-  signature = mix(signature, static_cast<uint64_t>(partition.logical_device));
-  for (const int64_t size : partition.shape) signature = mix(signature, static_cast<uint64_t>(size));
-  if (partition.kind != DIST_PARTITION_SPLIT) return signature;
-  for (const int64_t parts : partition.dimensions) signature = mix(signature, static_cast<uint64_t>(parts));
-  return signature;
+uint64_t mix_partition(uint64_t digest, const Partition& partition) noexcept {
+  digest = mix(digest, static_cast<uint64_t>(partition.kind));
+  digest = mix(digest, static_cast<uint64_t>(partition.logical_device));
+  for (const int64_t size : partition.shape) digest = mix(digest, static_cast<uint64_t>(size));
+  if (partition.kind != DIST_PARTITION_SPLIT) return digest;
+  for (const int64_t parts : partition.dimensions) digest = mix(digest, static_cast<uint64_t>(parts));
+  return digest;
 }
 
-// The dtype of a member that has nothing at all is not known: its peers' lines need not agree with it, so it
+// The dtype of a member that has nothing at all is not known: its peers' slots need not agree with it, so it
 // is looked at when all have come. -1: not known.
 int dtype_of(const Brought& brought, int rank) noexcept {
   const dist_tensor* const shard = brought.in[rank] != nullptr ? brought.in[rank] : brought.out[rank];
@@ -134,34 +134,34 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
   return false;
 }
 
-bool check_members(const Caller& caller, const Brought& brought, const dist_tensor* out,
+bool check_members(const Member& member, const Brought& brought, const dist_tensor* out,
                    ErrorRecord* why) noexcept {
-  if (same_dtypes(caller.group, brought, why))
-    return out == nullptr || lies_apart(caller, *out, brought, why);
+  if (same_dtypes(member.group, brought, why))
+    return out == nullptr || lies_apart(member, *out, brought, why);
   copy_text(why->hint, "all shards of a tensor are of one dtype");
   return false;
 }
 
-Status check_and_meet(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+Status check_and_meet(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                       const dist_tensor* out) noexcept {
   DIST_TRY(check_reshard(from, to));
-  if (from.num_logical_devices != caller.group.size()) {
+  if (from.num_logical_devices != member.group.size()) {
     return invalid_argument("the partitions are for %d logical devices; %d members meet",
-                            from.num_logical_devices, caller.group.size());
+                            from.num_logical_devices, member.group.size());
   }
-  DIST_TRY(check_shard(from, caller.me, in, "in", check_tensor));
-  DIST_TRY(check_shard(to, caller.me, out, "out", check_output));
+  DIST_TRY(check_shard(from, member.me, in, "in", check_tensor));
+  DIST_TRY(check_shard(to, member.me, out, "out", check_output));
   const std::size_t bytes = out == nullptr ? 0 : elements_of(*out) * dtype_size(out->dtype);
   return meet_on_tiles(
-      caller, {in, out, bytes},
-      [&](Statement& statement) {
-        statement.collective = Collective::kReshard;
-        state_shape(from.shape, statement);
-        statement.signature = mix_partition(mix_partition(2, from), to);
+      member, {in, out, bytes},
+      [&](Signature& signature) {
+        signature.collective = Collective::kReshard;
+        state_shape(from.shape, signature);
+        signature.digest = mix_partition(mix_partition(2, from), to);
       },
       [&](const Brought& brought, ErrorRecord* why) {
-        if (!check_members(caller, brought, out, why)) return false;
-        if (bytes != 0) collect(caller, from, to, brought.in, *out);
+        if (!check_members(member, brought, out, why)) return false;
+        if (bytes != 0) collect(member, from, to, brought.in, *out);
         return true;
       });
 }
@@ -187,9 +187,9 @@ int64_t elements_to_move(const Partition& from, const Partition& to, int32_t dev
   return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
 }
 
-Status reshard(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept {
-  return recorded(caller, Collective::kReshard, [&] { return check_and_meet(caller, from, to, in, out); });
+  return recorded(member, Collective::kReshard, [&] { return check_and_meet(member, from, to, in, out); });
 }
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the members of a meeting share out work that consists of many like items.
+// How the members of a round share out work that consists of many like items.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace dist {
 // one stopped. Parts stay whole ranges, since memory likes to be read in order. The members have armed their
 // tickets.
 template <class Run>
-void share_blocks(const Caller& caller, std::size_t items, std::size_t block, Run&& run) noexcept {
-  Group& group = caller.group;
+void share_blocks(const Member& member, std::size_t items, std::size_t block, Run&& run) noexcept {
+  Group& group = member.group;
   const auto lanes = static_cast<std::size_t>(group.lanes());
   for (std::size_t turn = 0; turn < lanes; ++turn) {
-    const std::size_t lane = (static_cast<std::size_t>(caller.me) + turn) % lanes;
+    const std::size_t lane = (static_cast<std::size_t>(member.me) + turn) % lanes;
     const Range part = part_of(items, lanes, lane);
     const std::size_t blocks = (part.end - part.begin + block - 1) / block;
     for (std::size_t b;
-         (b = group.take_ticket(caller.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
+         (b = group.take_ticket(member.me, static_cast<int>(lane))) < blocks && !group.poisoned();) {
       const Range taken = block_of(part.end - part.begin, block, b);
       run(Range{part.begin + taken.begin, part.begin + taken.end});
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives on tiles have in common: the meeting, and copies between members.
+// What collectives on tiles have in common: the round, and copies between members.
 #pragma once
 
 #include <algorithm>
@@ -87,10 +87,10 @@ struct MemberName {
   char text[32];
 };
 
-// What a statement says of the whole, or of the grid that it is cut into.
-inline void state_shape(std::span<const int64_t> shape, Statement& statement) noexcept {
-  statement.ndim = static_cast<int32_t>(shape.size());
-  for (std::size_t i = 0; i < shape.size() && i < Statement::kDims; ++i) statement.shape[i] = shape[i];
+// What a signature says of the whole, or of the grid that it is cut into.
+inline void state_shape(std::span<const int64_t> shape, Signature& signature) noexcept {
+  signature.ndim = static_cast<int32_t>(shape.size());
+  for (std::size_t i = 0; i < shape.size() && i < Signature::kDims; ++i) signature.shape[i] = shape[i];
 }
 
 // Who of the members has(r) is unlike the others, by the rule of all reports: `expected` is like most of
@@ -117,7 +117,7 @@ Dissent dissent_of(int size, Has&& has, Alike&& alike) noexcept {
   return found.received < 0 ? Dissent{} : found;
 }
 
-// What a member brings to the meeting. NULL: nothing.
+// What a member brings to the round. NULL: nothing.
 struct Bringing {
   const dist_tensor* in;
   const dist_tensor* out;
@@ -130,55 +130,55 @@ struct Brought {
   const dist_tensor* out[DIST_MAX_REPLICAS];
 };
 
-// Meets with the sealed statement that `draft` makes, and does work(brought, why). The work returns false
-// with `why` written where the members must not go on; what all can see, all find alike.
+// Meets with the signature that `draft` makes, its digest closed, and does work(brought, why). The work
+// returns false with `why` written where the members must not go on; what all can see, all find alike.
 template <class Draft, class Work>
-Status meet_on_tiles(const Caller& caller, const Bringing& bringing, Draft&& draft, Work&& work) noexcept {
-  Group& group = caller.group;
-  const int me = caller.me;
+Status meet_on_tiles(const Member& member, const Bringing& bringing, Draft&& draft, Work&& work) noexcept {
+  Group& group = member.group;
+  const int me = member.me;
   DIST_TRY(group.open());
-  Statement& statement = group.draft(me);
-  draft(statement);
-  seal(statement, caller.tag);
+  Signature& signature = group.draft(me);
+  draft(signature);
+  close_digest(signature, member.tag);
   Offer& offer = group.outgoing(me).offer;
   offer = Offer{};
   offer.in = bringing.in;
   offer.out = bringing.out;
-  const auto published = [&] { record_arrival(caller, statement, bringing.bytes, 0); };
-  DIST_TRY(group.arrive(me, caller.timeout_ns, published));
-  if (caller.recorder != nullptr) caller.recorder->arrived();
+  const auto published = [&] { record_arrival(member, signature, bringing.bytes, 0); };
+  DIST_TRY(group.arrive(me, member.timeout_ns, published));
+  if (member.recorder != nullptr) member.recorder->arrived();
   if (group.enter(me)) {
     Brought brought;
     for (int p = 0; p < group.size(); ++p) {
-      brought.in[p] = group.line(me, p).offer.in;
-      brought.out[p] = group.line(me, p).offer.out;
+      brought.in[p] = group.slot(me, p).offer.in;
+      brought.out[p] = group.slot(me, p).offer.out;
     }
     ErrorRecord why;
     why.code = DIST_INVALID_ARGUMENT;
     if (!work(brought, &why)) {
       Call call;
-      call.collective = statement.collective;
-      return group.refuse(me, refusal(group, call, caller.tag, group.sequence(me), why));
+      call.collective = signature.collective;
+      return group.refuse(me, refusal(group, call, member.tag, group.sequence(me), why));
     }
   }
   return group.finish(me);
 }
 
 // False: `out` lies in the memory of some member's tensor, which peers may still be reading.
-inline bool lies_apart(const Caller& caller, const dist_tensor& out, const Brought& brought,
+inline bool lies_apart(const Member& member, const dist_tensor& out, const Brought& brought,
                        ErrorRecord* why) noexcept {
   const MemoryRange own(out);
-  for (int p = 0; p < caller.group.size(); ++p) {
+  for (int p = 0; p < member.group.size(); ++p) {
     if (brought.in[p] == nullptr) continue;
     const MemoryRange theirs(*brought.in[p]);
     if (own.bytes == 0 || theirs.bytes == 0) continue;
     if (!overlap(own.first, own.bytes, theirs.first, theirs.bytes)) continue;
-    why->replica = caller.me;
+    why->replica = member.me;
     copy_text(why->expected, "memory of its own for every tensor");
     copy_text(why->received, "buffers that overlap");
     copy_text(why->hint, "give each of them its own buffers");
     std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
-                  MemberName(caller.group, caller.me).text, MemberName(caller.group, p).text);
+                  MemberName(member.group, member.me).text, MemberName(member.group, p).text);
     return false;
   }
   return true;

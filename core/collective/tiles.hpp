@@ -22,12 +22,12 @@ struct Halo {
 };
 
 // out = the tile `in` and what surrounds it in the whole tensor. Tiles may be of any sizes that fit together.
-Status halo_exchange(const Caller& caller, const dist_tensor& in, const Halo& halo,
+Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& halo,
                      const dist_tensor& out) noexcept;
 
 // out = what the member has of the tensor under `to`, where it has `in` under `from`: of one shape, which is
 // known. NULL where it has nothing.
-Status reshard(const Caller& caller, const Partition& from, const Partition& to, const dist_tensor* in,
+Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept;
 
 // Elements that a member gets from others in reshard(). The partitions have been checked.

@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// A child that was forked inside a host's function which a meeting calls has no peers to wait for.
+// A child that was forked inside a host's function which a round calls has no peers to wait for.
 inline Status no_peers() noexcept {
   return failed_precondition(
       "this is a forked child of the strategy's process, and threads do not survive a fork");
@@ -42,7 +42,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     throw std::bad_alloc();
   }
   if (ids_ != nullptr) std::copy_n(membership.ids, n, ids_);
-  for (std::size_t i = 0; i < n; ++i) new (&members_[i]) Member();
+  for (std::size_t i = 0; i < n; ++i) new (&members_[i]) MemberState();
 }
 
 template <class Sync>
@@ -74,26 +74,26 @@ void BasicGroup<Sync>::begin_run(const RunDeadline& deadline) noexcept {
   // acquire, relaxed, release: nobody is inside. Members' fields came with the end of their run, and go with
   // the start of the next; only cancel() may come at any time, and it reads nothing.
   if (poison_.load(std::memory_order_acquire) != kHealthy) {
-    // Members stopped at different meetings: go on from a number that no line holds.
-    uint32_t latest = members_[0].meeting;
+    // Members stopped at different rounds: go on from a number that no slot holds.
+    uint32_t latest = members_[0].round;
     for (int i = 1; i < size_; ++i) {
-      if (static_cast<int32_t>(members_[i].meeting - latest) > 0) latest = members_[i].meeting;
+      if (static_cast<int32_t>(members_[i].round - latest) > 0) latest = members_[i].round;
     }
-    for (int i = 0; i < size_; ++i) members_[i].meeting = latest + 2;
+    for (int i = 0; i < size_; ++i) members_[i].round = latest + 2;
     arrived_.store(0, std::memory_order_relaxed);
     ++failures_;
     // relaxed: as members' fields.
     has_reason_.store(false, std::memory_order_relaxed);
     poison_.store(kHealthy, std::memory_order_release);
   }
-  first_ = members_[0].meeting;
+  first_ = members_[0].round;
   // relaxed: goes to the members with the start of the run.
   run_.store(run_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 template <class Sync>
 void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
-  Member& member = members_[me];
+  MemberState& member = members_[me];
   if (!member.movable || policy_.oversubscribed) return;
   if (cpu != Sync::cpu()) {
     member.beside = 0;
@@ -109,45 +109,45 @@ void BasicGroup<Sync>::keep_apart(int me, int cpu) noexcept {
 
 template <class Sync>
 bool BasicGroup<Sync>::count_in() noexcept {
-  // acq_rel: the last to come sees all lines, since each addition carries on those before it.
+  // acq_rel: the last to come sees all slots, since each addition carries on those before it.
   const uint32_t before = arrived_.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 != static_cast<uint32_t>(size_)) return false;
-  // relaxed: nobody comes to the next meeting before this one is released, and that store comes later.
+  // relaxed: nobody comes to the next round before this one is released, and that store comes later.
   arrived_.store(0, std::memory_order_relaxed);
   return true;
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::check_lines(int me) noexcept {
+Status BasicGroup<Sync>::check_slots(int me) noexcept {
   return disagreement(me) ? disagree(me) : kOk;
 }
 
-// Whether a peer has come to this meeting for something else.
+// Whether a peer has come to this round for something else.
 template <class Sync>
 bool BasicGroup<Sync>::disagreement(int me) const noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  const uint64_t signature = members_[me].lines[meeting & 1].signature;
+  const uint32_t round = members_[me].round;
+  const uint64_t digest = members_[me].slots[round & 1].digest;
   for (int peer = 0; peer < size_; ++peer) {
-    const Line& theirs = members_[peer].lines[meeting & 1];
-    // seq_cst: the look of a sleeper in the race "asleep"; its acquire makes the line visible.
-    if (theirs.meeting.value.load(std::memory_order_seq_cst) != meeting) continue;
+    const Slot& theirs = members_[peer].slots[round & 1];
+    // seq_cst: the look of a sleeper in the race "asleep"; its acquire makes the slot visible.
+    if (theirs.round.value.load(std::memory_order_seq_cst) != round) continue;
     Sync::reading(theirs);
-    if (theirs.signature != signature) return true;
+    if (theirs.digest != digest) return true;
   }
   return false;
 }
 
 template <class Sync>
-Status BasicGroup<Sync>::await_line(int me, int peer, int64_t timeout_ns) noexcept {
+Status BasicGroup<Sync>::await_slot(int me, int peer, int64_t timeout_ns) noexcept {
   int64_t waited_ns = 0;
-  Word& word = members_[peer].lines[members_[me].meeting & 1].meeting;
+  Word& word = members_[peer].slots[members_[me].round & 1].round;
   const Wake wake = wait(me, peer, word, timeout_ns, &waited_ns);
   return woken(me, wake, waited_ns);
 }
 
 template <class Sync>
 Status BasicGroup<Sync>::await_release(int me, int64_t timeout_ns) noexcept {
-  // The last to come compares all lines; before it sleeps, each member does.
+  // The last to come compares all slots; before it sleeps, each member does.
   int64_t waited_ns = 0;
   const Wake wake = wait(me, -1, released_, timeout_ns, &waited_ns);
   return woken(me, wake, waited_ns);
@@ -166,16 +166,16 @@ Status BasicGroup<Sync>::woken(int me, Wake wake, int64_t waited_ns) noexcept {
   return kOk;
 }
 
-// Waits until `word` holds this meeting. `peer`: whose line it is; -1: everybody's.
+// Waits until `word` holds this round. `peer`: whose slot it is; -1: everybody's.
 template <class Sync>
 typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& word, int64_t timeout_ns,
                                                        int64_t* out_waited_ns) noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  // seq_cst: the looks of the races "sleep" and "wake"; the acquire in them brings the line, or all lines.
-  const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == meeting; };
+  const uint32_t round = members_[me].round;
+  // seq_cst: the looks of the races "sleep" and "wake"; the acquire in them brings the slot, or all slots.
+  const auto ready = [&] { return word.value.load(std::memory_order_seq_cst) == round; };
   const auto over = [&] { return ready() || poison_.load(std::memory_order_seq_cst) != kHealthy; };
 
-  // The deadline is the meeting's: waiting for several peers one after another does not prolong it.
+  // The deadline is the round's: waiting for several peers one after another does not prolong it.
   int64_t& start = members_[me].arrived_ns;
   if (start == kNotYet) start = host_.now_ns();
   if (timeout_ns == 0) timeout_ns = timeout_ns_;
@@ -183,11 +183,11 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   keep_apart_from(me, peer);
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
     // Replicas that wait for each other in several groups would do so until the deadline.
-    const OneWait here(*this, me, meeting);
+    const OneWait here(*this, me, round);
     const BlockedHere blocked(wait_graph_, replica(me), here);
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
-      // A member that came meanwhile, or left, may have missed this one's line on its way.
+      // A member that came meanwhile, or left, may have missed this one's slot on its way.
       if (disagreement(me)) return Wake::kDisagreement;
       const int64_t now = host_.now_ns();
       *out_waited_ns = now - start;
@@ -195,7 +195,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
       if (timeout_ns > 0 && *out_waited_ns >= timeout_ns) return Wake::kDeadline;
       if (*out_waited_ns >= next_log) {
         log_waiting(me, peer, *out_waited_ns);
-        // The process may have been stopped for long: the next line is always ahead.
+        // The process may have been stopped for long: the next slot is always ahead.
         while (next_log <= *out_waited_ns) next_log *= 2;
       }
       int64_t slice = next_log - *out_waited_ns;
@@ -217,34 +217,34 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
 
 template <class Sync>
 void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  const Statement& statement = members_[me].statements[meeting & 1];
+  const uint32_t round = members_[me].round;
+  const Signature& signature = members_[me].signatures[round & 1];
   for (int i = 0; peer < 0 && i < size_; ++i) {
-    const Line& theirs = members_[i].lines[meeting & 1];
+    const Slot& theirs = members_[i].slots[round & 1];
     // acquire costs nothing here; the number alone is looked at.
-    if (theirs.meeting.value.load(std::memory_order_acquire) != meeting) peer = i;
+    if (theirs.round.value.load(std::memory_order_acquire) != round) peer = i;
   }
   host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s",
             member_word(part_of_), replica(me), member_word(part_of_), replica(std::max(peer, 0)),
-            collective_name(statement.collective), static_cast<long long>(sequence(me)),
-            statement.tag[0] != '\0' ? ", tag " : "", statement.tag,
+            collective_name(signature.collective), static_cast<long long>(sequence(me)),
+            signature.tag[0] != '\0' ? ", tag " : "", signature.tag,
             static_cast<long long>(waited_ns / 1'000'000'000));
 }
 
-// Somebody came for something else. The report names the culprit, so wait a little for the lines that decide
+// Somebody came for something else. The report names the culprit, so wait a little for the slots that decide
 // it.
 template <class Sync>
 Status BasicGroup<Sync>::disagree(int me) noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  const Statement* statements[DIST_MAX_REPLICAS];
+  const uint32_t round = members_[me].round;
+  const Signature* signatures[DIST_MAX_REPLICAS];
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
   const int64_t start = Sync::now_ns();
   for (;;) {
     // acquire: give_up() looks again; this look only ends the loop.
     if (poison_.load(std::memory_order_acquire) != kHealthy) return give_up(me);
-    gather(meeting, statements, failures);
+    gather(round, signatures, failures);
     Evidence evidence;
-    evidence.statements = {statements, static_cast<std::size_t>(size_)};
+    evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
     evidence.failures = {failures, static_cast<std::size_t>(size_)};
     if (decidable(evidence) || Sync::now_ns() - start >= kVerdictGraceNs) break;
     Sync::park(poison_, kHealthy, 200'000);
@@ -252,37 +252,37 @@ Status BasicGroup<Sync>::disagree(int me) noexcept {
   return poison(me, Trouble::kDisagreement, 0);
 }
 
-// Lines of members that have arrived at `meeting`; they stay as they are until this member goes on.
+// Slots of members that have arrived at `round`; they stay as they are until this member goes on.
 template <class Sync>
-void BasicGroup<Sync>::gather(uint32_t meeting, const Statement** statements,
+void BasicGroup<Sync>::gather(uint32_t round, const Signature** signatures,
                               const ErrorRecord** failures) const noexcept {
   for (int i = 0; i < size_; ++i) {
-    const Member& member = members_[i];
-    const Line& line = member.lines[meeting & 1];
-    // acquire: for publish()'s release, which the statement and the failure went before.
-    const bool here = line.meeting.value.load(std::memory_order_acquire) == meeting;
-    if (here) Sync::reading(member.statements[meeting & 1]);
-    statements[i] = here ? &member.statements[meeting & 1] : nullptr;
+    const MemberState& member = members_[i];
+    const Slot& slot = member.slots[round & 1];
+    // acquire: for publish()'s release, which the signature and the failure went before.
+    const bool here = slot.round.value.load(std::memory_order_acquire) == round;
+    if (here) Sync::reading(member.signatures[round & 1]);
+    signatures[i] = here ? &member.signatures[round & 1] : nullptr;
     const bool failed =
-        here && statements[i]->collective == Collective::kReturn && statements[i]->returned != DIST_OK;
+        here && signatures[i]->collective == Collective::kReturn && signatures[i]->returned != DIST_OK;
     if (failed) Sync::reading(member.failure);
     failures[i] = failed ? &member.failure : nullptr;
   }
 }
 
 template <class Sync>
-void BasicGroup<Sync>::write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept {
-  const Statement* statements[DIST_MAX_REPLICAS];
+void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept {
+  const Signature* signatures[DIST_MAX_REPLICAS];
   const ErrorRecord* failures[DIST_MAX_REPLICAS];
-  gather(meeting, statements, failures);
+  gather(round, signatures, failures);
   Evidence evidence;
   evidence.trouble = trouble;
-  evidence.statements = {statements, static_cast<std::size_t>(size_)};
+  evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
   evidence.failures = {failures, static_cast<std::size_t>(size_)};
   evidence.ids = ids_;
   evidence.group = number_;
   evidence.part_of = part_of_;
-  evidence.sequence = meeting - first_;
+  evidence.sequence = round - first_;
   evidence.waited_ns = waited_ns;
   evidence.given_ns = deadline_.given_ns;
   evidence.reason = cancel_reason();
@@ -300,7 +300,7 @@ void BasicGroup<Sync>::post(const ErrorRecord& report) noexcept {
 
 template <class Sync>
 bool BasicGroup<Sync>::claim() noexcept {
-  // Here and below, seq_cst: who takes the report upon itself ends the meetings in the same step, in one
+  // Here and below, seq_cst: who takes the report upon itself ends the rounds in the same step, in one
   // order with the looks of those who enter and of those who go to sleep.
   uint32_t healthy = kHealthy;
   return poison_.compare_exchange_strong(healthy, kReporting, std::memory_order_seq_cst);
@@ -313,11 +313,11 @@ void BasicGroup<Sync>::condemn(const ErrorRecord& why) noexcept {
 
 template <class Sync>
 Status BasicGroup<Sync>::poison(int me, Trouble trouble, int64_t waited_ns) noexcept {
-  if (claim()) write_report(members_[me].meeting, trouble, waited_ns);
+  if (claim()) write_report(members_[me].round, trouble, waited_ns);
   return give_up(me);
 }
 
-// Until the report is there. Where cancel() ended the meetings, the first to come writes it, by explain().
+// Until the report is there. Where cancel() ended the rounds, the first to come writes it, by explain().
 template <class Sync>
 template <class Explain>
 bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
@@ -335,17 +335,17 @@ bool BasicGroup<Sync>::await_report(Explain&& explain) noexcept {
   }
 }
 
-// Leaves a meeting of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
+// Leaves a round of a poisoned group: complete the report, let go of peers' buffers, wait until they let go
 // of this member's.
 template <class Sync>
 Status BasicGroup<Sync>::give_up(int me) noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  if (!await_report([&] { write_report(meeting, Trouble::kCancelled, 0); })) return no_peers();
-  members_[me].done.publish(meeting, policy_);
+  const uint32_t round = members_[me].round;
+  if (!await_report([&] { write_report(round, Trouble::kCancelled, 0); })) return no_peers();
+  members_[me].done.publish(round, policy_);
   if (policy_.asymmetric) Sync::rare_barrier();
   for (int peer = 0; peer < size_; ++peer) {
-    const Member& other = members_[peer];
-    while (other.entered.load(std::memory_order_seq_cst) == meeting && !other.is_done(meeting)) {
+    const MemberState& other = members_[peer];
+    while (other.entered.load(std::memory_order_seq_cst) == round && !other.is_done(round)) {
       if (memory_.forked()) return no_peers();
       Sync::yield();
     }
@@ -354,7 +354,7 @@ Status BasicGroup<Sync>::give_up(int me) noexcept {
   return fail(report_);
 }
 
-// The group was poisoned before this member came to its next meeting: it has published nothing.
+// The group was poisoned before this member came to its next round: it has published nothing.
 template <class Sync>
 Status BasicGroup<Sync>::turned_away() noexcept {
   const bool there = await_report([&] {
@@ -381,8 +381,8 @@ void BasicGroup<Sync>::wake_all() noexcept {
   };
   if (policy_.asymmetric) Sync::rare_barrier();
   for (int i = 0; i < size_; ++i) {
-    drain(members_[i].lines[0].meeting);
-    drain(members_[i].lines[1].meeting);
+    drain(members_[i].slots[0].round);
+    drain(members_[i].slots[1].round);
   }
   drain(released_);
   drain(progress_);
@@ -390,9 +390,9 @@ void BasicGroup<Sync>::wake_all() noexcept {
 
 template <class Sync>
 void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  Member& other = members_[peer];
-  const auto ready = [&] { return other.is_done(meeting); };
+  const uint32_t round = members_[me].round;
+  MemberState& other = members_[peer];
+  const auto ready = [&] { return other.is_done(round); };
   keep_apart_from(me, peer);
   while (!spin_until<Sync>(policy_, ready, same_cpu(me, peer))) {
     if (memory_.forked()) return;
@@ -405,8 +405,8 @@ void BasicGroup<Sync>::await_done(int me, int peer) noexcept {
 
 template <class Sync>
 Status BasicGroup<Sync>::finish(int me) noexcept {
-  const uint32_t meeting = members_[me].meeting;
-  members_[me].done.publish(meeting, policy_);
+  const uint32_t round = members_[me].round;
+  members_[me].done.publish(round, policy_);
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == me) continue;
     if (!soon(me, peer, members_[peer].done, [](int) {})) await_done(me, peer);
@@ -418,7 +418,7 @@ Status BasicGroup<Sync>::finish(int me) noexcept {
 
 template <class Sync>
 void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure) noexcept {
-  Member& member = members_[me];
+  MemberState& member = members_[me];
   if (!returned.ok()) {
     Sync::writing(member.failure);
     member.failure = failure;
@@ -426,13 +426,13 @@ void BasicGroup<Sync>::leave(int me, Status returned, const ErrorRecord& failure
   member.departure.returned = returned.code();
   mark_left(me);
   if (poisoned()) return;
-  outgoing_statement(me) = member.departure;
+  outgoing_signature(me) = member.departure;
   publish(me);
   if (policy_.oversubscribed) count_in();
-  // Who spins compares lines again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
-  // race "asleep", where the line has been stored in publish().
+  // Who spins compares slots again before it sleeps, and sees this one; who sleeps must be told. seq_cst: the
+  // race "asleep", where the slot has been stored in publish().
   if (asleep_.load(std::memory_order_seq_cst) == 0 || !disagreement(me)) return;
-  if (claim()) write_report(member.meeting, Trouble::kDisagreement, 0);
+  if (claim()) write_report(member.round, Trouble::kDisagreement, 0);
 }
 
 // For those who wait for work of which this member has not been part; ordered as in Word.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group: R members that meet in collectives and cannot hang.
 //
-// Each collective is a meeting, numbered 1, 2, ... On arrival a member publishes its line: the meeting's
-// number, the signature of what it came for, and its buffers (or, where they are small, their bytes). It then
-// waits for every peer's line and compares signatures. A member that leaves the run publishes a line too, so
+// Each collective is a round, numbered 1, 2, ... On arrival a member publishes its slot: the round's
+// number, the digest of what it came for, and its buffers (or, where they are small, their bytes). It then
+// waits for every peer's slot and compares digests. A member that leaves the run publishes a slot too, so
 // that leaving is one more way to disagree.
 //
-// Lines are used alternately by the meeting's parity. A member that writes its line of meeting s + 2 has seen
-// all arrive at s + 1, and who arrived there no longer reads lines of s: two are enough. A member that gave
-// up at s + 1 has not seen that, so it writes no line any more: open().
+// Slots are used alternately by the round's parity. A member that writes its slot of round s + 2 has seen
+// all arrive at s + 1, and who arrived there no longer reads slots of s: two are enough. A member that gave
+// up at s + 1 has not seen that, so it writes no slot any more: open().
 //
 // Where peers touch each other's buffers:
 //
-//     open()     the group is healthy: this member's line is no longer read, and may be written
+//     open()     the group is healthy: this member's slot is no longer read, and may be written
 //     arrive()   all have come and agree                          (waits; deadline, poison)
 //     enter()    nobody has given up since: peers' buffers, and their lists of them, may be touched
 //     ...        kernels; poisoned() is looked at between blocks
@@ -22,15 +22,15 @@
 // gives up says so (poison), then waits until no peer that entered is still at work: enter() and give-up each
 // make their own store visible before they look at the other's, so one of the two sees the other.
 //
-// Two ways to wait. With a CPU for every member, each waits for each peer's line: one cache line travels one
+// Two ways to wait. With a CPU for every member, each waits for each peer's slot: one cache line travels one
 // way. Oversubscribed, that would cost R wake-ups for each member: there members count themselves in, and the
 // last one wakes all, or does the whole work alone first.
 //
 // Memory orders. Plain data travels with a release store and an acquire load of one word:
 //
-//     line      a line's `meeting`: the rest of the line, the statement, the failure, the member's buffers
+//     slot      a slot's `round`: the rest of the slot, the signature, the failure, the member's buffers
 //     done      `done`: what the member did to its peers' buffers, and that it reads them no longer
-//     released  `released_`: all lines, and what the last member did alone
+//     released  `released_`: all slots, and what the last member did alone
 //     report    `poison_` when it becomes kReported: the report
 //
 // Four races have the form "each stores, then looks at what the other stores", and one of the two must see
@@ -40,7 +40,7 @@
 //     sleep     publish(): word | sleepers                      sleep(): sleepers | word          (word.hpp)
 //     touch     enter(): entered | poison_                      give_up(): poison_ | entered
 //     wake      whoever poisons: poison_ | sleepers             sleep(): sleepers | poison_       (both seq_cst)
-//     asleep    leave(): line | asleep_                         wait(): asleep_ | lines
+//     asleep    leave(): slot | asleep_                         wait(): asleep_ | slots
 #pragma once
 
 #include <cstddef>
@@ -54,8 +54,8 @@
 #include "core/base/host.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/comm/line.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
+#include "core/comm/slot.hpp"
 #include "core/comm/wait_graph.hpp"
 #include "core/comm/word.hpp"
 #include "dist/types.h"
@@ -80,7 +80,7 @@ struct RunDeadline {
 template <class Sync>
 class BasicGroup final : public Rendezvous {
  public:
-  using Line = BasicLine<Sync>;
+  using Slot = BasicSlot<Sync>;
   using Word = BasicWord<Sync>;
 
   // Throws std::bad_alloc.
@@ -104,39 +104,39 @@ class BasicGroup final : public Rendezvous {
   // Before a run, with no member inside: a clean group.
   void begin_run(const RunDeadline& deadline) noexcept;
 
-  // ---- A member's side of its next meeting ----
+  // ---- A member's side of its next round ----
 
-  // Before the line is written; the report where the group is poisoned, or the run's deadline over: members
+  // Before the slot is written; the report where the group is poisoned, or the run's deadline over: members
   // that never wait in earnest would not see that.
   Status open() noexcept { return poisoned() || deadline_.at_ns != 0 ? check_run() : kOk; }
 
-  // The statement and the line to fill for it. outgoing_statement() holds an earlier one's rest.
-  Statement& draft(int me) noexcept { return outgoing_statement(me) = Statement{}; }
-  Statement& outgoing_statement(int me) noexcept {
-    Member& member = members_[me];
-    Statement& statement = member.statements[(member.meeting + 1) & 1];
-    Sync::writing(statement);
-    return statement;
+  // The signature and the slot to fill for it. outgoing_signature() holds an earlier one's rest.
+  Signature& draft(int me) noexcept { return outgoing_signature(me) = Signature{}; }
+  Signature& outgoing_signature(int me) noexcept {
+    MemberState& member = members_[me];
+    Signature& signature = member.signatures[(member.round + 1) & 1];
+    Sync::writing(signature);
+    return signature;
   }
-  Line& outgoing(int me) noexcept {
-    Member& member = members_[me];
-    Line& line = member.lines[(member.meeting + 1) & 1];
-    Sync::writing(line);
-    return line;
+  Slot& outgoing(int me) noexcept {
+    MemberState& member = members_[me];
+    Slot& slot = member.slots[(member.round + 1) & 1];
+    Sync::writing(slot);
+    return slot;
   }
 
-  // Where `size` bytes go that peers read from the line, or from beside it: at most EagerPayload::kBytes, and
+  // Where `size` bytes go that peers read from the slot, or from beside it: at most EagerPayload::kBytes, and
   // none beside it where the group is oversubscribed.
   std::byte* outgoing_bytes(int me, std::size_t size) noexcept {
-    Member& member = members_[me];
-    const uint32_t parity = (member.meeting + 1) & 1;
-    if (size <= Line::kInlineBytes) return member.lines[parity].bytes;
+    MemberState& member = members_[me];
+    const uint32_t parity = (member.round + 1) & 1;
+    if (size <= Slot::kInlineBytes) return member.slots[parity].bytes;
     EagerPayload& eager = eager_[2 * me + static_cast<int>(parity)];
     Sync::writing(eager);
     return eager.bytes;
   }
 
-  // Publishes the line and waits until all have come with equal statements. timeout_ns: 0 the group's, < 0
+  // Publishes the slot and waits until all have come with equal signatures. timeout_ns: 0 the group's, < 0
   // none. `published()`: what else the member has to do, before it waits. `about_to_look(peer)`: what it does
   // before each of its first looks for that peer, where every member has a CPU.
   template <class Published, class Look>
@@ -144,10 +144,10 @@ class BasicGroup final : public Rendezvous {
     if (poisoned()) return turned_away();
     publish(me);
     published();
-    if (!policy_.oversubscribed) return await_lines(me, timeout_ns, about_to_look);
+    if (!policy_.oversubscribed) return await_slots(me, timeout_ns, about_to_look);
     if (!count_in()) return await_release(me, timeout_ns);
-    DIST_TRY(check_lines(me));
-    released_.publish(members_[me].meeting, policy_);
+    DIST_TRY(check_slots(me));
+    released_.publish(members_[me].round, policy_);
     return kOk;
   }
   template <class Published>
@@ -165,23 +165,23 @@ class BasicGroup final : public Rendezvous {
     if (poisoned()) return turned_away();
     publish(me);
     if (!count_in()) return await_release(me, timeout_ns);
-    DIST_TRY(check_lines(me));
+    DIST_TRY(check_slots(me));
     if (!enter(me)) return give_up(me);
     if (const ErrorRecord* why = std::forward<Work>(work)()) return refuse(me, *why);
-    members_[me].done.publish(members_[me].meeting, policy_);
-    released_.publish(members_[me].meeting, policy_);
+    members_[me].done.publish(members_[me].round, policy_);
+    released_.publish(members_[me].round, policy_);
     return kOk;
   }
 
-  // A peer's line, or one's own, of the meeting that the member is in.
-  const Line& line(int me, int peer) const noexcept {
-    const Line& line = members_[peer].lines[members_[me].meeting & 1];
-    Sync::reading(line);
-    return line;
+  // A peer's slot, or one's own, of the round that the member is in.
+  const Slot& slot(int me, int peer) const noexcept {
+    const Slot& slot = members_[peer].slots[members_[me].round & 1];
+    Sync::reading(slot);
+    return slot;
   }
   const std::byte* bytes(int me, int peer, std::size_t size) const noexcept {
-    if (size <= Line::kInlineBytes) return line(me, peer).bytes;
-    const EagerPayload& eager = eager_[2 * peer + static_cast<int>(members_[me].meeting & 1)];
+    if (size <= Slot::kInlineBytes) return slot(me, peer).bytes;
+    const EagerPayload& eager = eager_[2 * peer + static_cast<int>(members_[me].round & 1)];
     Sync::reading(eager);
     return eager.bytes;
   }
@@ -192,9 +192,9 @@ class BasicGroup final : public Rendezvous {
   [[gnu::always_inline]] void fetch_bytes(int me, int peer, std::size_t size) const noexcept {
     constexpr std::size_t kMost = 512;
     if (size > kMost) return;
-    const uint32_t parity = members_[me].meeting & 1;
-    if (size <= Line::kInlineBytes) {
-      return Sync::prefetch(reinterpret_cast<const std::byte*>(&members_[peer].lines[parity]) + kCacheLine);
+    const uint32_t parity = members_[me].round & 1;
+    if (size <= Slot::kInlineBytes) {
+      return Sync::prefetch(reinterpret_cast<const std::byte*>(&members_[peer].slots[parity]) + kCacheLine);
     }
     const EagerPayload& eager = eager_[2 * peer + static_cast<int>(parity)];
     for (std::size_t at = 0; at < size; at += kCacheLine) Sync::prefetch(eager.bytes + at);
@@ -202,15 +202,15 @@ class BasicGroup final : public Rendezvous {
 
   // False: someone has given up; buffers of peers must not be touched. finish() follows in either case.
   bool enter(int me) noexcept {
-    Member& member = members_[me];
+    MemberState& member = members_[me];
     // The race "touch". A peer that gives up has seen poison_ changed; if it then sees no `entered`, this
     // look comes later and sees poison_ changed as well.
     if (policy_.asymmetric) {
       // relaxed: hands nothing over; the order comes from give_up()'s rare_barrier().
-      member.entered.store(member.meeting, std::memory_order_relaxed);
+      member.entered.store(member.round, std::memory_order_relaxed);
       Sync::compiler_barrier();
     } else {
-      member.entered.store(member.meeting, std::memory_order_seq_cst);
+      member.entered.store(member.round, std::memory_order_seq_cst);
     }
     return poison_.load(std::memory_order_seq_cst) == kHealthy;
   }
@@ -218,7 +218,7 @@ class BasicGroup final : public Rendezvous {
   // Says that this member is done and waits until all are.
   Status finish(int me) noexcept;
   // The same without waiting for the others, where nobody else touches this member's buffers.
-  void finish_without_waiting(int me) noexcept { members_[me].done.publish(members_[me].meeting, policy_); }
+  void finish_without_waiting(int me) noexcept { members_[me].done.publish(members_[me].round, policy_); }
   // Waits until one peer has said that it is done.
   void await_done(int me, int peer) noexcept;
 
@@ -228,14 +228,14 @@ class BasicGroup final : public Rendezvous {
   // Blocks 0, 1, 2, ... of one part of the work, which any member may take. Part k is armed by member k,
   // before it arrives.
   void arm_tickets(int me) noexcept {
-    Member& member = members_[me];
-    // relaxed: publishing the line orders it before peers' tickets, and all saw their last one in the meeting
+    MemberState& member = members_[me];
+    // relaxed: publishing the slot orders it before peers' tickets, and all saw their last one in the round
     // before the last.
-    member.tickets[(member.meeting + 1) & 1].next.store(0, std::memory_order_relaxed);
+    member.tickets[(member.round + 1) & 1].next.store(0, std::memory_order_relaxed);
   }
   std::size_t take_ticket(int me, int part) noexcept {
-    // relaxed: each number goes to one member, and orders nothing: what it stands for came with the lines.
-    return members_[part].tickets[members_[me].meeting & 1].next.fetch_add(1, std::memory_order_relaxed);
+    // relaxed: each number goes to one member, and orders nothing: what it stands for came with the slots.
+    return members_[part].tickets[members_[me].round & 1].next.fetch_add(1, std::memory_order_relaxed);
   }
 
   // All have come and agree, but this member sees that they must not go on: `why` becomes everyone's report.
@@ -255,14 +255,14 @@ class BasicGroup final : public Rendezvous {
   // or will, get a report at once.
   void leave(int me, Status returned, const ErrorRecord& failure) noexcept;
 
-  // Any thread: ends the run's meetings with this report, unless it has one already.
+  // Any thread: ends the run's rounds with this report, unless it has one already.
   void condemn(const ErrorRecord& why) noexcept;
-  // condemn() in two steps, so that several groups can be ended at once: the first one ends the meetings, and
+  // condemn() in two steps, so that several groups can be ended at once: the first one ends the rounds, and
   // says whether it is the caller's to give the report.
   bool claim() noexcept override;
   void post(const ErrorRecord& report) noexcept override;
 
-  // Any thread: ends the run's meetings. With a reason, which every report gives, only while the run lasts.
+  // Any thread: ends the run's rounds. With a reason, which every report gives, only while the run lasts.
   void cancel() noexcept;
   void cancel(const char* reason) noexcept;
   // Why cancel() ended them; NULL: for no reason, or not yet.
@@ -280,8 +280,8 @@ class BasicGroup final : public Rendezvous {
     return members_[rank].left.load(std::memory_order_acquire) == run_.load(std::memory_order_relaxed);
   }
   // What a member that has left says with that, and why where it is a failure.
-  const Statement& departed(int rank, const ErrorRecord** out_failure) const noexcept {
-    const Member& member = members_[rank];
+  const Signature& departed(int rank, const ErrorRecord** out_failure) const noexcept {
+    const MemberState& member = members_[rank];
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
     return member.departure;
   }
@@ -299,7 +299,7 @@ class BasicGroup final : public Rendezvous {
     if (keeper != nullptr) keeper->release();
   }
   bool held() const noexcept { return holders_.load(std::memory_order_acquire) != 0; }
-  // Where cancel() has ended the run's meetings and nobody has said of what yet: what `report()` gives.
+  // Where cancel() has ended the run's rounds and nobody has said of what yet: what `report()` gives.
   template <class Report>
   void explain_cancel(Report&& report) noexcept {
     uint32_t cancelled = kCancelled;
@@ -326,22 +326,22 @@ class BasicGroup final : public Rendezvous {
     Sync::reading(report_);
     return &report_;
   }
-  // Whether cancel() ended the run's meetings.
+  // Whether cancel() ended the run's rounds.
   bool cancelled() const noexcept {
     const uint32_t poison = poison_.load(std::memory_order_acquire);
     return poison == kCancelled || (poison == kReported && report_.code == DIST_CANCELLED);
   }
-  bool arrived(int rank, uint32_t meeting) const noexcept override {
-    return members_[rank].lines[meeting & 1].meeting.value.load(std::memory_order_seq_cst) == meeting;
+  bool arrived(int rank, uint32_t round) const noexcept override {
+    return members_[rank].slots[round & 1].round.value.load(std::memory_order_seq_cst) == round;
   }
-  const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept override {
-    *out_sequence = static_cast<uint32_t>(meeting - first_);
-    return members_[rank].statements[meeting & 1];
+  const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept override {
+    *out_sequence = static_cast<uint32_t>(round - first_);
+    return members_[rank].signatures[round & 1];
   }
 
-  // The latest meeting of a member, and its number in the run; its own thread asks.
-  uint32_t meeting(int me) const noexcept { return members_[me].meeting; }
-  int64_t sequence(int me) const noexcept { return members_[me].meeting - first_; }
+  // The latest round of a member, and its number in the run; its own thread asks.
+  uint32_t round(int me) const noexcept { return members_[me].round; }
+  int64_t sequence(int me) const noexcept { return members_[me].round - first_; }
 
  private:
   template <class T>
@@ -350,7 +350,7 @@ class BasicGroup final : public Rendezvous {
   static constexpr int64_t kNotYet = -1;
   enum class Wake { kReady, kPoisoned, kDeadline, kRunDeadline, kDisagreement, kForked };
 
-  // Where members disagree but not all have come, the report waits this long for the others' lines.
+  // Where members disagree but not all have come, the report waits this long for the others' slots.
   static constexpr int64_t kVerdictGraceNs = 1'000'000'000;
   static constexpr int64_t kFirstLogNs = 10'000'000'000;
   // Found beside a peer this often, a member moves, but not more often than this.
@@ -360,23 +360,23 @@ class BasicGroup final : public Rendezvous {
   struct alignas(kApart) Ticket {
     Atomic<std::size_t> next{0};
   };
-  struct alignas(kApart) Member {
-    Line lines[2];
+  struct alignas(kApart) MemberState {
+    Slot slots[2];
     Ticket tickets[2];
-    alignas(kApart) Word done;                    // the meeting whose buffers it has finished with
-    alignas(kApart) Atomic<uint32_t> entered{0};  // the meeting whose buffers it may be touching
-    uint32_t meeting = 0;                         // its own; peers read lines
+    alignas(kApart) Word done;                    // the round whose buffers it has finished with
+    alignas(kApart) Atomic<uint32_t> entered{0};  // the round whose buffers it may be touching
+    uint32_t round = 0;                           // its own; peers read slots
     bool movable = false;
     int beside = 0;                // times in a row that it found itself on a peer's CPU
     int64_t moved_ns = 0;          // when it last moved away
     int64_t arrived_ns = kNotYet;  // when it began to wait in earnest
     Atomic<uint32_t> left{0};      // the latest run that it has left
-    Statement statements[2];
-    Statement departure = dist::departure();  // of the latest run that it has left
+    Signature signatures[2];
+    Signature departure = dist::departure();  // of the latest run that it has left
     ErrorRecord failure;                      // why it failed there, where it did
 
-    // Whether it has finished with the buffers of a meeting. It may be further: who gives up at the next
-    // meeting does not wait until all have seen that it was done with this one.
+    // Whether it has finished with the buffers of a round. It may be further: who gives up at the next
+    // round does not wait until all have seen that it was done with this one.
     bool is_done(uint32_t at) const noexcept {
       // seq_cst: a look of the race "sleep"; its acquire makes what the member did to buffers visible.
       return static_cast<int32_t>(done.value.load(std::memory_order_seq_cst) - at) >= 0;
@@ -386,26 +386,26 @@ class BasicGroup final : public Rendezvous {
   void free_all() noexcept;
 
   void publish(int me) noexcept {
-    Member& member = members_[me];
-    const uint32_t meeting = ++member.meeting;
+    MemberState& member = members_[me];
+    const uint32_t round = ++member.round;
     member.arrived_ns = kNotYet;
-    Line& line = member.lines[meeting & 1];
-    Sync::writing(line);
-    line.signature = member.statements[meeting & 1].signature;
-    line.cpu.store(Sync::cpu(), std::memory_order_relaxed);  // a hint, which may be stale
-    line.meeting.publish(meeting, policy_);
+    Slot& slot = member.slots[round & 1];
+    Sync::writing(slot);
+    slot.digest = member.signatures[round & 1].digest;
+    slot.cpu.store(Sync::cpu(), std::memory_order_relaxed);  // a hint, which may be stale
+    slot.round.publish(round, policy_);
   }
 
   template <class Look>
-  Status await_lines(int me, int64_t timeout_ns, Look&& about_to_look) noexcept {
-    const uint32_t meeting = members_[me].meeting;
-    const uint64_t signature = members_[me].lines[meeting & 1].signature;
+  Status await_slots(int me, int64_t timeout_ns, Look&& about_to_look) noexcept {
+    const uint32_t round = members_[me].round;
+    const uint64_t digest = members_[me].slots[round & 1].digest;
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == me) continue;
-      const Line& theirs = members_[peer].lines[meeting & 1];
-      if (!soon(me, peer, theirs.meeting, about_to_look)) DIST_TRY(await_line(me, peer, timeout_ns));
+      const Slot& theirs = members_[peer].slots[round & 1];
+      if (!soon(me, peer, theirs.round, about_to_look)) DIST_TRY(await_slot(me, peer, timeout_ns));
       Sync::reading(theirs);
-      if (theirs.signature != signature) return disagree(me);
+      if (theirs.digest != digest) return disagree(me);
     }
     return kOk;
   }
@@ -414,12 +414,12 @@ class BasicGroup final : public Rendezvous {
   // so does this one where the system has put both on one CPU: the peer comes the sooner.
   template <class Look>
   bool soon(int me, int peer, const Word& word, Look&& about_to_look) const noexcept {
-    const uint32_t meeting = members_[me].meeting;
+    const uint32_t round = members_[me].round;
     const int looks = policy_.oversubscribed || !Sync::kSpins ? 1 : 64;
     for (int i = 0; i < looks; ++i) {
-      // acquire: for the release in publish(), of a line or of `done`.
+      // acquire: for the release in publish(), of a slot or of `done`.
       about_to_look(peer);
-      if (word.value.load(std::memory_order_acquire) == meeting) return true;
+      if (word.value.load(std::memory_order_acquire) == round) return true;
       Sync::pause();
       if (i == kLooksBesideAPeer && same_cpu(me, peer)) return false;
     }
@@ -427,31 +427,31 @@ class BasicGroup final : public Rendezvous {
   }
   static constexpr int kLooksBesideAPeer = 8;
   bool same_cpu(int me, int peer) const noexcept {
-    const uint32_t parity = members_[me].meeting & 1;
-    return members_[me].lines[parity].cpu.load(std::memory_order_relaxed) ==
-           members_[peer].lines[parity].cpu.load(std::memory_order_relaxed);
+    const uint32_t parity = members_[me].round & 1;
+    return members_[me].slots[parity].cpu.load(std::memory_order_relaxed) ==
+           members_[peer].slots[parity].cpu.load(std::memory_order_relaxed);
   }
 
   bool count_in() noexcept;
-  Status check_lines(int me) noexcept;
-  Status await_line(int me, int peer, int64_t timeout_ns) noexcept;
+  Status check_slots(int me) noexcept;
+  Status await_slot(int me, int peer, int64_t timeout_ns) noexcept;
   Status await_release(int me, int64_t timeout_ns) noexcept;
   Wake wait(int me, int peer, Word& word, int64_t timeout_ns, int64_t* out_waited_ns) noexcept;
   void keep_apart_from(int me, int peer) noexcept {
     if (peer >= 0 && peer < me) {
-      keep_apart(me, members_[peer].lines[members_[me].meeting & 1].cpu.load(std::memory_order_relaxed));
+      keep_apart(me, members_[peer].slots[members_[me].round & 1].cpu.load(std::memory_order_relaxed));
     }
   }
   Status woken(int me, Wake wake, int64_t waited_ns) noexcept;
   bool disagreement(int me) const noexcept;
   Status disagree(int me) noexcept;
-  void gather(uint32_t meeting, const Statement** statements, const ErrorRecord** failures) const noexcept;
+  void gather(uint32_t round, const Signature** signatures, const ErrorRecord** failures) const noexcept;
   Status poison(int me, Trouble trouble, int64_t waited_ns) noexcept;
   Status give_up(int me) noexcept;
   Status turned_away() noexcept;
   template <class Explain>
   bool await_report(Explain&& explain) noexcept;
-  void write_report(uint32_t meeting, Trouble trouble, int64_t waited_ns) noexcept;
+  void write_report(uint32_t round, Trouble trouble, int64_t waited_ns) noexcept;
   void wake_all() noexcept;
   void log_waiting(int me, int peer, int64_t waited_ns) const noexcept;
   void mark_left(int me) noexcept;
@@ -466,17 +466,17 @@ class BasicGroup final : public Rendezvous {
   const WaitPolicy policy_;
   const Host host_;
   const int64_t timeout_ns_;
-  Member* members_ = nullptr;
+  MemberState* members_ = nullptr;
   EagerPayload* eager_ = nullptr;  // two a member; NULL where oversubscribed
   // Written at most once a run.
   alignas(kApart) Atomic<uint32_t> poison_{kHealthy};
   Atomic<uint32_t> run_{0};                      // runs so far
-  uint32_t first_ = 0;                           // meetings before this run
+  uint32_t first_ = 0;                           // rounds before this run
   uint32_t failures_ = 0;                        // runs that ended in trouble
   RunDeadline deadline_;                         // of this run
-  alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present meeting
+  alignas(kApart) Atomic<uint32_t> arrived_{0};  // oversubscribed: members at the present round
   alignas(kApart) Atomic<uint32_t> asleep_{0};   // members that sleep until others arrive
-  alignas(kApart) Word released_;                // oversubscribed: the latest meeting that came together
+  alignas(kApart) Word released_;                // oversubscribed: the latest round that came together
   alignas(kApart) Word progress_;                // of work that nobody has to wait for
   Atomic<int> holders_{0};
   Atomic<bool> watched_{false};  // there is such work: departures wake who waits for it

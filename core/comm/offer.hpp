@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offer: the tensors that a member brings to a meeting, as its peers see them.
+// Offer: the tensors that a member brings to a round, as its peers see them.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace dist {
 
-// Valid while the member is in the meeting. What all members have in common (how many tensors, their dtypes)
-// is in their statements, not here.
+// Valid while the member is in the round. What all members have in common (how many tensors, their dtypes)
+// is in their signatures, not here.
 struct Offer {
-  // The first tensors' data: with one dense tensor all that peers need. Together with the head of the line
+  // The first tensors' data: with one dense tensor all that peers need. Together with the head of the slot
   // that the offer is in, the fields down to `strided` are one cache line; another costs another way between
   // cores.
   const std::byte* in_data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the meeting protocol stands on: atomics, sleep, barriers, time. The protocol is a template on it, so
+// What the round protocol stands on: atomics, sleep, barriers, time. The protocol is a template on it, so
 // that the very source that runs is what an explorer of all interleavings executes (tests/model).
 #pragma once
 

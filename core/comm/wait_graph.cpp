@@ -27,7 +27,7 @@ void WaitGraph::block(int32_t replica, const Waits& waits) noexcept {
   blocked_[replica].waits = &waits;
   if (!is_hopeless(replica) || !find_cycle(replica)) return;
   const ErrorRecord report = describe_cycle(replica);
-  // All meetings end before any replica hears of it: one that is told first would leave, and another would be
+  // All rounds end before any replica hears of it: one that is told first would leave, and another would be
   // told of that. Under the lock, since a woken replica takes its rendezvous along: it is out of its sleep,
   // which post() waits for, before it wants the lock.
   Rendezvous* claimed[DIST_MAX_REPLICAS];
@@ -52,7 +52,7 @@ bool WaitGraph::anyone_blocked() noexcept {
   return std::any_of(blocked_, blocked_ + num_replicas_, [](const Blocked& b) { return b.waits != nullptr; });
 }
 
-// Whether all whom one of its meetings still needs are awake. A replica that has been released but not yet
+// Whether all whom one of its rounds still needs are awake. A replica that has been released but not yet
 // woken needs nobody any more.
 template <class Awake>
 bool WaitGraph::may_wake(int32_t replica, Awake&& awake) const noexcept {
@@ -126,28 +126,28 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     const int32_t missing = order[n - 1 - i];
     const Wait here = blocked_[waiting].waits->at(blocked_[missing].via);
     int64_t sequence = 0;
-    const Statement& statement = here.where->statement(here.rank, here.meeting, &sequence);
+    const Signature& signature = here.where->signature(here.rank, here.round, &sequence);
     const char* const word = member_word(here.where->part_of());
     if (i == 0) {
       used = std::snprintf(report.message, sizeof report.message, "%ss wait for each other: ", word);
       std::snprintf(report.hint, sizeof report.hint,
                     "make the collectives that %ss share in the same order on all of them", word);
       blame(report, last, here.where->part_of());
-      report.collective = static_cast<int32_t>(statement.collective);
+      report.collective = static_cast<int32_t>(signature.collective);
       report.sequence = sequence;
       report.group = here.where->number();
-      copy_text(report.tag, statement.tag);
-      describe(statement, report.expected, sizeof report.expected);
+      copy_text(report.tag, signature.tag);
+      describe(signature, report.expected, sizeof report.expected);
       std::snprintf(report.received, sizeof report.received, "waits for another %s, which waits for it",
                     word);
     }
-    char meeting[128];
-    name_meeting(statement, sequence, meeting, sizeof meeting);
+    char round[128];
+    name_round(signature, sequence, round, sizeof round);
     char group[32] = "";
     if (here.where->number() != 0) std::snprintf(group, sizeof group, " of group %d", here.where->number());
     const auto room = sizeof report.message - static_cast<std::size_t>(used);
     const int more = std::snprintf(report.message + used, room, "%s%s %d in %s%s for %s %d",
-                                   i == 0 ? "" : "; ", word, waiting, meeting, group, word, missing);
+                                   i == 0 ? "" : "; ", word, waiting, round, group, word, missing);
     if (more < 0 || static_cast<std::size_t>(more) >= room) break;
     used += more;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wait graph: which replica sleeps in which meeting, so that replicas which wait for each other in different
+// Wait graph: which replica sleeps in which round, so that replicas which wait for each other in different
 // groups are found at once.
 //
-// A meeting needs all of its members. A replica that sleeps in one, or until any of several is over, comes to
-// no other before that. Where each meeting that would wake it misses a replica that sleeps without hope
+// A round needs all of its members. A replica that sleeps in one, or until any of several is over, comes to
+// no other before that. Where each round that would wake it misses a replica that sleeps without hope
 // itself, nobody ever comes: then the waiting leads round in a cycle. Only replicas that are about to sleep
 // look, so the steady path knows nothing of this.
 #pragma once
@@ -14,7 +14,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -27,11 +27,11 @@ class Rendezvous {
   virtual int32_t replica(int rank) const noexcept = 0;
   // The replica whose logical devices the members are; -1: they are replicas.
   virtual int32_t part_of() const noexcept = 0;
-  // Whether a member has come to a meeting that has not ended.
-  virtual bool arrived(int rank, uint32_t meeting) const noexcept = 0;
-  // What that member came for, and the meeting's number in the run.
-  virtual const Statement& statement(int rank, uint32_t meeting, int64_t* out_sequence) const noexcept = 0;
-  // Ends the meetings; true: the caller gives the report, by post().
+  // Whether a member has come to a round that has not ended.
+  virtual bool arrived(int rank, uint32_t round) const noexcept = 0;
+  // What that member came for, and the round's number in the run.
+  virtual const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept = 0;
+  // Ends the rounds; true: the caller gives the report, by post().
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
 
@@ -39,14 +39,14 @@ class Rendezvous {
   ~Rendezvous() = default;
 };
 
-// One meeting that a replica sleeps for.
+// One round that a replica sleeps for.
 struct Wait {
   Rendezvous* where;
   int rank;  // the replica's, there
-  uint32_t meeting;
+  uint32_t round;
 };
 
-// The meetings, any of which ends a replica's sleep.
+// The rounds, any of which ends a replica's sleep.
 class Waits {
  public:
   virtual std::size_t size() const noexcept = 0;
@@ -64,7 +64,7 @@ class WaitGraph {
   WaitGraph(const WaitGraph&) = delete;
   WaitGraph& operator=(const WaitGraph&) = delete;
 
-  // A replica is about to sleep. Where this closes a cycle, all meetings on it are condemned.
+  // A replica is about to sleep. Where this closes a cycle, all rounds on it are condemned.
   void block(int32_t replica, const Waits& waits) noexcept;
   void unblock(int32_t replica) noexcept;
   // Whether some replica waits.
@@ -76,16 +76,16 @@ class WaitGraph {
     // Of the search.
     bool hopeless = false;
     uint32_t searched = 0;
-    // The replica that waits for this one, and in which of its meetings.
+    // The replica that waits for this one, and in which of its rounds.
     int32_t from = -1;
     std::size_t via = 0;
   };
 
-  // Calls visit(replica) for those whom a meeting still needs, until it gives false; whether it never did.
+  // Calls visit(replica) for those whom a round still needs, until it gives false; whether it never did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {
-      if (!wait.where->arrived(rank, wait.meeting) && !visit(wait.where->replica(rank))) return false;
+      if (!wait.where->arrived(rank, wait.round) && !visit(wait.where->replica(rank))) return false;
     }
     return true;
   }
@@ -121,10 +121,10 @@ class BlockedHere {
   const int32_t replica_;
 };
 
-// One meeting.
+// One round.
 class OneWait final : public Waits {
  public:
-  OneWait(Rendezvous& where, int rank, uint32_t meeting) noexcept : wait_{&where, rank, meeting} {}
+  OneWait(Rendezvous& where, int rank, uint32_t round) noexcept : wait_{&where, rank, round} {}
   std::size_t size() const noexcept override { return 1; }
   Wait at(std::size_t) const noexcept override { return wait_; }
 

@@ -100,9 +100,9 @@ int32_t axis_in(const Call& call, const dist_tensor& tensor) noexcept {
   return call.axis < 0 ? call.axis + tensor.ndim : call.axis;
 }
 
-// all_gather: the members' sizes along the axis, added up leaf by leaf. A meeting of its own, since results
+// all_gather: the members' sizes along the axis, added up leaf by leaf. A round of its own, since results
 // must be allocated before the tensors meet.
-Status gather_sizes(const Caller& caller, const Call& call, const Tensors& leaves,
+Status gather_sizes(const Member& member, const Call& call, const Tensors& leaves,
                     std::pmr::vector<int64_t>& sizes) {
   for (std::size_t t = 0; t < leaves.size(); ++t) sizes[t] = leaves[t].shape[axis_in(call, leaves[t])];
   const auto n = static_cast<int64_t>(leaves.size());
@@ -113,16 +113,16 @@ Status gather_sizes(const Caller& caller, const Call& call, const Tensors& leave
   add.in = add.out = &tensor;
   add.n = 1;
   add.salt = call.salt;
-  return collective(caller, add);
+  return collective(member, add);
 }
 
 // Makes the call with `leaves`; the results are new tensors.
-Status exchange(Memory& memory, const Caller& caller, Call& call, const Tensors& leaves,
+Status exchange(Memory& memory, const Member& member, Call& call, const Tensors& leaves,
                 std::pmr::vector<ValueRef>& results) {
   std::pmr::vector<int64_t> sizes(leaves.size(), 0, &memory);
   if (call.joins()) {
     DIST_TRY(check_axis(call, leaves));
-    DIST_TRY(gather_sizes(caller, call, leaves, sizes));
+    DIST_TRY(gather_sizes(member, call, leaves, sizes));
   }
   results.resize(leaves.size());
   Tensors outputs(&memory);
@@ -137,7 +137,7 @@ Status exchange(Memory& memory, const Caller& caller, Call& call, const Tensors&
   call.in = leaves.data();
   call.out = outputs.data();
   call.n = leaves.size();
-  return collective(caller, call);
+  return collective(member, call);
 }
 
 // *out = rows / n, in the dtype that MEAN gives.
@@ -156,7 +156,7 @@ Status divide(Replica& replica, const ValueRef& rows, int n, ValueRef* out) {
 
 // Indexed slices of all members as one: their rows and indices, joined. An index that several have comes
 // several times.
-Status join_slices(Replica& replica, const Caller& caller, const Call& reduction, const Leaves& leaves,
+Status join_slices(Replica& replica, const Member& member, const Call& reduction, const Leaves& leaves,
                    std::pmr::vector<ValueRef>& results) {
   Memory& memory = replica.pool().memory();
   Tensors parts(&memory);
@@ -169,11 +169,11 @@ Status join_slices(Replica& replica, const Caller& caller, const Call& reduction
   call.collective = Collective::kAllGather;
   call.salt = reduction.salt;
   std::pmr::vector<ValueRef> joined(&memory);
-  DIST_TRY(exchange(memory, caller, call, parts, joined));
+  DIST_TRY(exchange(memory, member, call, parts, joined));
   for (std::size_t i = 0; i < leaves.slices.size(); ++i) {
     ValueRef rows = joined[2 * i];
     if (reduction.op == DIST_REDUCE_MEAN)
-      DIST_TRY(divide(replica, joined[2 * i], caller.group.size(), &rows));
+      DIST_TRY(divide(replica, joined[2 * i], member.group.size(), &rows));
     Value* const items[] = {rows.get(), joined[2 * i + 1].get(), leaves.slices[i]->items()[2].get()};
     results.emplace_back();
     DIST_TRY(create_composite(memory, DIST_VALUE_INDEXED_SLICES, items, &results.back()));
@@ -196,7 +196,7 @@ Status give_back(Memory& memory, const Leaves& leaves, Results& results) {
 
 }  // namespace
 
-Status exchange_values(Replica& replica, const Caller& caller, Call call, Value& value, ValueRef* out) {
+Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out) {
   if (call.collective == Collective::kAllReduce &&
       (call.op < DIST_REDUCE_SUM || call.op > DIST_REDUCE_USER)) {
     return invalid_argument("op is %d; use DIST_REDUCE_SUM or another DIST_REDUCE_...", call.op);
@@ -213,9 +213,9 @@ Status exchange_values(Replica& replica, const Caller& caller, Call call, Value&
     return rebuild(memory, *own, results, out);
   }
   if (!leaves.tensors.empty() || leaves.slices.empty()) {
-    DIST_TRY(exchange(memory, caller, call, leaves.tensors, results.tensors));
+    DIST_TRY(exchange(memory, member, call, leaves.tensors, results.tensors));
   }
-  if (!leaves.slices.empty()) DIST_TRY(join_slices(replica, caller, call, leaves, results.slices));
+  if (!leaves.slices.empty()) DIST_TRY(join_slices(replica, member, call, leaves, results.slices));
   return rebuild(memory, *own, results, out);
 }
 

@@ -12,6 +12,6 @@ namespace dist {
 // `call` says which collective (all_reduce or all_gather) and how; its tensors are the value's leaves. Of a
 // distributed value or a variable the replica gives its own component. Indexed slices are reduced by joining
 // all replicas' rows and indices in the order of ids.
-Status exchange_values(Replica& replica, const Caller& caller, Call call, Value& value, ValueRef* out);
+Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out);
 
 }  // namespace dist

@@ -13,13 +13,13 @@ namespace {
 // its thread in the function must not leave them waiting.
 class Merging {
  public:
-  Merging(Replica& replica, MergeSlot& slot) noexcept
-      : replica_(replica), slot_(slot), within_(&replica, true) {
-    slot_.status = DIST_FAILED_PRECONDITION;
-    slot_.error = ErrorRecord{};
-    slot_.error.code = slot_.status;
-    copy_text(slot_.error.message, "the merge function's thread ended inside it");
-    slot_.meeting = replica.group().meeting(replica.id());
+  Merging(Replica& replica, MergeOutcome& outcome) noexcept
+      : replica_(replica), outcome_(outcome), within_(&replica, true) {
+    outcome_.status = DIST_FAILED_PRECONDITION;
+    outcome_.error = ErrorRecord{};
+    outcome_.error.code = outcome_.status;
+    copy_text(outcome_.error.message, "the merge function's thread ended inside it");
+    outcome_.round = replica.group().round(replica.id());
     replica_.set_away(Replica::Away::kMerging);
   }
   ~Merging() {
@@ -31,7 +31,7 @@ class Merging {
 
  private:
   Replica& replica_;
-  MergeSlot& slot_;
+  MergeOutcome& outcome_;
   const Within within_;
 };
 
@@ -41,7 +41,7 @@ Status merge_arguments(Replica& replica, Memory& memory, ValueRef* out) {
   given.reserve(static_cast<std::size_t>(replica.num_replicas()));
   std::size_t lists = 0;
   for (int p = 0; p < replica.num_replicas(); ++p) {
-    const void* args = replica.group().line(replica.id(), p).extra;
+    const void* args = replica.group().slot(replica.id(), p).extra;
     given.push_back(static_cast<Value*>(const_cast<void*>(args)));
     lists += args != nullptr;
   }
@@ -69,17 +69,17 @@ Status call_function(Replica& replica, Memory& memory, const MergeFunction& func
 }
 
 // Replica 0: runs the function and leaves the result for all.
-Status lead(Replica& replica, Memory& memory, const MergeFunction& function, MergeSlot& slot) {
+Status lead(Replica& replica, Memory& memory, const MergeFunction& function, MergeOutcome& outcome) {
   {
-    const Merging merging(replica, slot);
+    const Merging merging(replica, outcome);
     Status status;
     try {
-      status = call_function(replica, memory, function, &slot.result);
+      status = call_function(replica, memory, function, &outcome.result);
     } catch (const std::bad_alloc&) {
       status = out_of_memory();
     }
-    slot.status = status.code();
-    if (!status.ok()) slot.error = last_error();
+    outcome.status = status.code();
+    if (!status.ok()) outcome.error = last_error();
   }
   return kOk;
 }
@@ -92,31 +92,31 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   }
   Group& group = replica.group();
   const int me = replica.id();
-  MergeSlot& slot = replica.pool().merge_slot();
+  MergeOutcome& outcome = replica.pool().merge_outcome();
   DIST_TRY(group.open());
-  Statement& statement = group.draft(me);
-  statement.collective = Collective::kMergeCall;
-  statement.function = function.identity;
-  statement.kind = static_cast<int32_t>(function.what);
-  statement.signature = mix(0, args == nullptr);
-  seal(statement, tag);
-  record_arrival(replica.caller(tag, timeout_ns), statement, 0);
+  Signature& signature = group.draft(me);
+  signature.collective = Collective::kMergeCall;
+  signature.function = function.identity;
+  signature.kind = static_cast<int32_t>(function.what);
+  signature.digest = mix(0, args == nullptr);
+  close_digest(signature, tag);
+  record_arrival(replica.member(tag, timeout_ns), signature, 0);
   group.outgoing(me).extra = args;
   DIST_TRY(group.arrive(me, timeout_ns));
   replica.recorder().arrived();
 
   if (me == 0) {
     if (!group.enter(me)) return group.finish(me);
-    DIST_TRY(lead(replica, memory, function, slot));
+    DIST_TRY(lead(replica, memory, function, outcome));
     if (memory.forked()) return in_forked_child();
   } else {
     group.await_done(me, 0);
     // Replica 0 did not begin: somebody had given up.
-    if (slot.meeting != group.meeting(me)) return group.finish(me);
+    if (outcome.round != group.round(me)) return group.finish(me);
   }
-  Status status = slot.status == DIST_OK ? kOk : fail(slot.error);
+  Status status = outcome.status == DIST_OK ? kOk : fail(outcome.error);
   try {
-    if (status.ok()) status = component_of(memory, slot.result.get(), me, out);
+    if (status.ok()) status = component_of(memory, outcome.result.get(), me, out);
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   }
@@ -124,9 +124,9 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
     group.finish_without_waiting(me);
     return status;
   }
-  // Peers still read the slot.
+  // Peers still read the outcome.
   for (int p = 1; p < group.size(); ++p) group.await_done(me, p);
-  slot.result = ValueRef();
+  outcome.result = ValueRef();
   return status;
 }
 

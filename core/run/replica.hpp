@@ -69,11 +69,11 @@ class Replica {
     DIST_TRY(check(call));
     return is_device() ? is_a_part(call) : kOk;
   }
-  Caller caller(const char* tag, int64_t timeout_ns) noexcept {
+  Member member(const char* tag, int64_t timeout_ns) noexcept {
     return {group_, id_, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
   // As a member of a group of some replicas.
-  Caller caller(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
+  Member member(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
     return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
 

@@ -37,7 +37,7 @@ Status find_own(const Replica& replica, const Variable& variable, bool* out_own)
 
 using Apply = Status (*)(const CrossReplica& context, Variable& variable, int32_t how, Value& merged);
 
-struct Meeting {
+struct Merging {
   const CrossReplica& context;
   Variable& variable;
   int32_t how;
@@ -45,35 +45,35 @@ struct Meeting {
 };
 
 dist_status apply_merged(Value& args, Value**, void* context) {
-  const auto& meeting = *static_cast<const Meeting*>(context);
-  return meeting.apply(meeting.context, meeting.variable, meeting.how, *args.items()[0]).code();
+  const auto& merging = *static_cast<const Merging*>(context);
+  return merging.apply(merging.context, merging.variable, merging.how, *args.items()[0]).code();
 }
 
 // A report names the variable, where the host gave no tag.
-Caller named(Caller caller, const Variable& variable) noexcept {
-  if (caller.tag == nullptr) caller.tag = variable.name();
-  return caller;
+Member named(Member member, const Variable& variable) noexcept {
+  if (member.tag == nullptr) member.tag = variable.name();
+  return member;
 }
 
 constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
 
 // All replicas meet, and one of them applies what all of them give. The variable and what is done to it are
 // the function's identity, so that it is seen where they differ.
-Status meet(Replica& replica, const Caller& caller, Meeting meeting, int32_t what, Value& value) {
+Status meet(Replica& replica, const Member& member, Merging merging, int32_t what, Value& value) {
   static_assert(sizeof(Variable) > 64);
-  const void* const identity = reinterpret_cast<const char*>(&meeting.variable) + what;
+  const void* const identity = reinterpret_cast<const char*>(&merging.variable) + what;
   Value* const items[] = {&value};
   ValueRef args;
-  DIST_TRY(Value::create(*meeting.context.memory, DIST_VALUE_LIST, items, &args));
+  DIST_TRY(Value::create(*merging.context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
   const MergeFor called = what > kScatter ? MergeFor::kScatter : MergeFor::kAssign;
-  return merge_call(replica, *meeting.context.memory, {apply_merged, &meeting, identity, called}, args.get(),
-                    named(caller, meeting.variable).tag, caller.timeout_ns, &nothing);
+  return merge_call(replica, *merging.context.memory, {apply_merged, &merging, identity, called}, args.get(),
+                    named(member, merging.variable).tag, member.timeout_ns, &nothing);
 }
 
 }  // namespace
 
-Status replica_assign(Replica& replica, const CrossReplica& context, const Caller& caller, Variable& variable,
+Status replica_assign(Replica& replica, const CrossReplica& context, const Member& member, Variable& variable,
                       int32_t how, const dist_tensor& value) {
   bool own = false;
   DIST_TRY(find_own(replica, variable, &own));
@@ -85,14 +85,14 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Calle
   if (variable.central()) {
     ValueRef wrapped;
     DIST_TRY(Value::wrap_tensor(*context.memory, value, nullptr, nullptr, &wrapped));
-    return meet(replica, caller, {context, variable, how, merged_assign}, how, *wrapped);
+    return meet(replica, member, {context, variable, how, merged_assign}, how, *wrapped);
   }
   // Reduced beside the copy, which an addition still needs, and dense, whatever the value's strides.
   ValueRef reduced;
   DIST_TRY(Value::copy_tensor(variable.memory(), value, &reduced));
   const dist_tensor dense = reduced->tensor();
   dist_tensor result = dense;
-  const Caller all = named(caller, variable);
+  const Member all = named(member, variable);
   switch (variable.aggregation()) {
     case DIST_AGGREGATION_SUM: DIST_TRY(all_reduce(all, DIST_REDUCE_SUM, &dense, &result, 1)); break;
     case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
@@ -102,7 +102,7 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Calle
   return kOk;
 }
 
-Status replica_assign_value(Replica& replica, const CrossReplica& context, const Caller& caller,
+Status replica_assign_value(Replica& replica, const CrossReplica& context, const Member& member,
                             Variable& variable, int32_t how, Value& value) {
   bool own = false;
   DIST_TRY(find_own(replica, variable, &own));
@@ -116,12 +116,12 @@ Status replica_assign_value(Replica& replica, const CrossReplica& context, const
   const dist_tensor tensor =
       given->variable() != nullptr ? given->variable()->component(replica.copy()) : given->tensor();
   DIST_TRY(variable.check_assign(how, tensor, "value"));
-  if (!own) return meet(replica, caller, {context, variable, how, merged_assign}, how, *given);
+  if (!own) return meet(replica, member, {context, variable, how, merged_assign}, how, *given);
   variable.assign(how, replica.id(), tensor);
   return kOk;
 }
 
-Status replica_scatter(Replica& replica, const CrossReplica& context, const Caller& caller,
+Status replica_scatter(Replica& replica, const CrossReplica& context, const Member& member,
                        Variable& variable, int32_t how, Value& slices) {
   DIST_TRY(check_use(replica, variable, true));
   DIST_TRY(check_scatter(variable, how));
@@ -131,7 +131,7 @@ Status replica_scatter(Replica& replica, const CrossReplica& context, const Call
   DIST_TRY(Slices::of(variable, how, *given, &rows));
   const bool own =
       replica.num_replicas() == 1 || (variable.mirrored() && variable.aggregation() == DIST_AGGREGATION_NONE);
-  if (!own) return meet(replica, caller, {context, variable, how, merged_scatter}, kScatter + how, *given);
+  if (!own) return meet(replica, member, {context, variable, how, merged_scatter}, kScatter + how, *given);
   rows.apply(how, variable, replica.id());
   return kOk;
 }

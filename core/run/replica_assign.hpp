@@ -14,14 +14,14 @@
 namespace dist {
 
 // What each replica gives is its own part, even where all give the same memory.
-Status replica_assign(Replica& replica, const CrossReplica& context, const Caller& caller, Variable& variable,
+Status replica_assign(Replica& replica, const CrossReplica& context, const Member& member, Variable& variable,
                       int32_t how, const dist_tensor& value);
 
 // As TensorFlow has it: where all replicas give one object it is no part of a sum.
-Status replica_assign_value(Replica& replica, const CrossReplica& context, const Caller& caller,
+Status replica_assign_value(Replica& replica, const CrossReplica& context, const Member& member,
                             Variable& variable, int32_t how, Value& value);
 
-Status replica_scatter(Replica& replica, const CrossReplica& context, const Caller& caller,
+Status replica_scatter(Replica& replica, const CrossReplica& context, const Member& member,
                        Variable& variable, int32_t how, Value& slices);
 
 // This replica's copy, as a new tensor.

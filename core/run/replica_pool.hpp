@@ -58,8 +58,8 @@ struct RunLimits {
 };
 
 // What replica 0 leaves for its peers after a merge function.
-struct MergeSlot {
-  uint32_t meeting = 0;  // that it belongs to; a slot of an earlier run matches none
+struct MergeOutcome {
+  uint32_t round = 0;  // that it belongs to; an earlier run's matches none
   ValueRef result;
   dist_status status = DIST_OK;
   ErrorRecord error;
@@ -98,7 +98,7 @@ class ReplicaPool {
   // About how much a pack of a planned list has, where the call does not say; 0: all.
   int64_t bytes_per_pack() const noexcept { return options_.bytes_per_pack; }
   bool alone() const noexcept { return options_.alone; }
-  MergeSlot& merge_slot() noexcept { return merge_slot_; }
+  MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL: it has none.
   DeviceTeam* devices_of(int id) const noexcept {
     return teams_.empty() ? nullptr : teams_[static_cast<std::size_t>(id)];
@@ -246,7 +246,7 @@ class ReplicaPool {
   std::pmr::vector<DeviceTeam*> teams_;     // by replica, where replicas have logical devices
   std::atomic<bool> closing_{false};        // shut_down() has begun
   Word gone_;                               // host threads that have left since
-  MergeSlot merge_slot_;
+  MergeOutcome merge_outcome_;
   // What a run's begin tells the library's threads, in one cache line.
   alignas(kApart) Word started_;  // the latest run
   uint32_t run_ = 0;              // the latest run

@@ -15,7 +15,7 @@ struct Request {
   Variable* found = nullptr;
 };
 
-struct Meeting {
+struct Merging {
   const CrossReplica& context;
   const VariableHome& home;
   VariableRegistry& registry;
@@ -50,24 +50,24 @@ Status check_fits(const Variable& variable, const Request& request, int32_t repl
   return variable.check_assign(DIST_ASSIGN, *request.initial.tensor, "initial");
 }
 
-Status find_or_create(const Meeting& meeting, Value& merged) {
-  const int32_t n = meeting.context.num_replicas;
+Status find_or_create(const Merging& merging, Value& merged) {
+  const int32_t n = merging.context.num_replicas;
   const Request& first = request_of(merged, 0);
   DIST_TRY(check_names(merged, n, first.options.name));
-  Variable* variable = meeting.registry.find(first.options.name);
+  Variable* variable = merging.registry.find(first.options.name);
   Ref<Variable> made;
   if (variable == nullptr) {
-    DIST_TRY(create_variable(*meeting.context.memory, meeting.home, first.options, first.initial, &made));
+    DIST_TRY(create_variable(*merging.context.memory, merging.home, first.options, first.initial, &made));
     variable = made.get();
   }
   for (int32_t r = 0; r < n; ++r) DIST_TRY(check_fits(*variable, request_of(merged, r), r));
-  if (made) meeting.registry.add(std::move(made));
+  if (made) merging.registry.add(std::move(made));
   for (int32_t r = 0; r < n; ++r) request_of(merged, r).found = variable;
   return kOk;
 }
 
 dist_status lead(Value& args, Value**, void* context) {
-  return find_or_create(*static_cast<const Meeting*>(context), *args.items()[0]).code();
+  return find_or_create(*static_cast<const Merging*>(context), *args.items()[0]).code();
 }
 
 constexpr char kIdentity = 0;
@@ -94,18 +94,18 @@ Status create_variable(Memory& memory, const VariableHome& home, const VariableO
 }
 
 Status replica_variable(Replica& replica, const CrossReplica& context, const VariableHome& home,
-                        VariableRegistry& registry, const Caller& caller, const VariableOptions& options,
+                        VariableRegistry& registry, const Member& member, const VariableOptions& options,
                         const InitialValue& initial, Variable** out) {
   Request request{options, initial};
-  Meeting meeting{context, home, registry};
+  Merging merging{context, home, registry};
   const ValueRef object = Value::wrap_object(*context.memory, &request, nullptr);
   Value* const items[] = {object.get()};
   ValueRef args;
   DIST_TRY(Value::create(*context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
-  const char* const tag = caller.tag != nullptr ? caller.tag : options.name;
-  DIST_TRY(merge_call(replica, *context.memory, {lead, &meeting, &kIdentity, MergeFor::kVariable}, args.get(),
-                      tag, caller.timeout_ns, &nothing));
+  const char* const tag = member.tag != nullptr ? member.tag : options.name;
+  DIST_TRY(merge_call(replica, *context.memory, {lead, &merging, &kIdentity, MergeFor::kVariable}, args.get(),
+                      tag, member.timeout_ns, &nothing));
   *out = request.found;
   return kOk;
 }

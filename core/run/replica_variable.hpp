@@ -23,7 +23,7 @@ Status create_variable(Memory& memory, const VariableHome& home, const VariableO
 
 // *out: the strategy's variable of the name in `options`. Replica 0's initial value counts.
 Status replica_variable(Replica& replica, const CrossReplica& context, const VariableHome& home,
-                        VariableRegistry& registry, const Caller& caller, const VariableOptions& options,
+                        VariableRegistry& registry, const Member& member, const VariableOptions& options,
                         const InitialValue& initial, Variable** out);
 
 }  // namespace dist

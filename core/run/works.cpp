@@ -14,15 +14,15 @@ LazyChannel& channel_of(Replica& replica, const Subgroup* group) noexcept {
 
 }  // namespace
 
-Status issue(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, Cancel* cancel,
+Status issue(Replica& replica, const Subgroup* group, const Member& member, Call& call, Cancel* cancel,
              Ref<Work>* out) {
-  return channel_of(replica, group).get().issue(caller, call, replica.works(), cancel, out);
+  return channel_of(replica, group).get().issue(member, call, replica.works(), cancel, out);
 }
 
-Status plan(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, int64_t bytes_per_pack,
+Status plan(Replica& replica, const Subgroup* group, const Member& member, Call& call, int64_t bytes_per_pack,
             Cancel* cancel, Ref<Work>* out) {
   if (bytes_per_pack == 0) bytes_per_pack = replica.pool().bytes_per_pack();
-  DIST_TRY(PlannedWork::create(replica.pool().memory(), caller, call, replica.works(),
+  DIST_TRY(PlannedWork::create(replica.pool().memory(), member, call, replica.works(),
                                channel_of(replica, group).helpers(), bytes_per_pack, out));
   (*out)->end_by(cancel);
   return kOk;

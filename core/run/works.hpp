@@ -15,18 +15,18 @@
 namespace dist {
 
 // Begins a collective of the group (NULL: all replicas), which `cancel` ends (NULL: nothing does).
-Status issue(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, Cancel* cancel,
+Status issue(Replica& replica, const Subgroup* group, const Member& member, Call& call, Cancel* cancel,
              Ref<Work>* out);
 // Plans it, in packs of about so many bytes; 0: as the strategy says.
-Status plan(Replica& replica, const Subgroup* group, const Caller& caller, Call& call, int64_t bytes_per_pack,
+Status plan(Replica& replica, const Subgroup* group, const Member& member, Call& call, int64_t bytes_per_pack,
             Cancel* cancel, Ref<Work>* out);
 
 void advance_works(Replica& replica) noexcept;
 
 // Makes a collective, and waits for it.
-inline Status collective_of(Replica& replica, const Caller& caller, Call& call) noexcept {
+inline Status collective_of(Replica& replica, const Member& member, Call& call) noexcept {
   if (!replica.works().empty()) advance_works(replica);
-  return collective(caller, call);
+  return collective(member, call);
 }
 
 }  // namespace dist

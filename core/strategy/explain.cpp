@@ -222,7 +222,7 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
     out.put("algorithm above: each replica takes blocks while there are any\n");
   } else {
     out.add(
-        "algorithm up to %s, all_reduce of one tensor: its bytes travel with the lines on which replicas "
+        "algorithm up to %s, all_reduce of one tensor: its bytes travel with the slots on which replicas "
         "announce themselves; each reduces all, and waits once\n",
         Size(most_that_travels(strategy.num_replicas())).text);
     out.add("algorithm up to %s: each replica does an equal part of the work, into all outputs at once\n",

@@ -12,7 +12,7 @@
 namespace dist {
 namespace {
 
-constexpr std::array<const char*, kMeshRank> kMeshNames = {"x", "y", "z", "core"};
+constexpr std::array<const char*, kMeshNdim> kMeshNames = {"x", "y", "z", "core"};
 
 // The position of a logical device, where the topology has one.
 Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_t device,
@@ -24,7 +24,7 @@ Status find_position(const DeviceAssignment& assignment, int32_t replica, int32_
   if (place.device < 0) {
     return invalid_argument(
         "device_assignment: logical device %d of replica %d is at %s, where the topology has no device",
-        device, replica, CoordinatesText({at, kMeshRank}).text);
+        device, replica, CoordinatesText({at, kMeshNdim}).text);
   }
   *out = assignment.topology().mesh().position_of(at);
   return kOk;
@@ -85,7 +85,7 @@ bool find_blocks(const DeviceAssignment& assignment, Coordinates* out) noexcept 
   };
   // In a block, a coordinate first changes after as many devices as the dimensions behind it have.
   int32_t behind = 1;
-  for (std::size_t i = kMeshRank; i-- > 0;) {
+  for (std::size_t i = kMeshNdim; i-- > 0;) {
     int32_t size = 1;
     while (size * behind < devices && at(0, size * behind)[i] > at(0, (size - 1) * behind)[i]) ++size;
     (*out)[i] = size;
@@ -95,7 +95,7 @@ bool find_blocks(const DeviceAssignment& assignment, Coordinates* out) noexcept 
   for (int32_t r = 0; r < assignment.num_replicas(); ++r) {
     for (int32_t d = 0; d < devices; ++d) {
       int32_t step = 1;
-      for (std::size_t i = kMeshRank; i-- > 0;) {
+      for (std::size_t i = kMeshNdim; i-- > 0;) {
         const int32_t index = d / step % (*out)[i];
         if (at(r, d)[i] != at(r, index * step)[i]) return false;
         step *= (*out)[i];
@@ -140,7 +140,7 @@ DeviceMesh make_mesh(const MeshOptions& options, Memory& memory) {
   if (!options.axes.empty()) {
     for (const MeshAxis& axis : options.axes) add(&mesh, axis.name, axis.size);
   } else if (assignment != nullptr && find_blocks(*assignment, &sizes)) {
-    for (std::size_t i = 0; i < kMeshRank; ++i) add(&mesh, kMeshNames[i], sizes[i]);
+    for (std::size_t i = 0; i < kMeshNdim; ++i) add(&mesh, kMeshNames[i], sizes[i]);
   } else {
     add(&mesh, "device", mesh.num_devices);
   }

@@ -122,21 +122,21 @@ class Regrouping {
   const bool ungrouped_;
 };
 
-struct Meeting {
+struct Merging {
   Strategy& strategy;
   const UpdateCall& update;
 };
 
 // Replica 0's function, with what all replicas gave.
 dist_status update_merged(Value& merged, Value** out_result, void* context) {
-  const auto& meeting = *static_cast<const Meeting*>(context);
-  UpdateCall update = meeting.update;
+  const auto& merging = *static_cast<const Merging*>(context);
+  UpdateCall update = merging.update;
   Value* const args = merged.items()[0].get();
   Value* const kwargs = merged.items()[1].get();
   update.args = args->is_none() ? nullptr : args;
   update.kwargs = kwargs->is_none() ? nullptr : kwargs;
   ValueRef result;
-  const Status status = update_values(meeting.strategy, update, &result);
+  const Status status = update_values(merging.strategy, update, &result);
   *out_result = result.take();
   return status.code();
 }
@@ -174,9 +174,9 @@ Status replica_update_values(Replica& replica, Strategy& strategy, const UpdateC
                           update.kwargs != nullptr ? update.kwargs : none.get()};
   ValueRef args;
   DIST_TRY(Value::create(memory, DIST_VALUE_LIST, given, &args));
-  Meeting meeting{strategy, update};
+  Merging merging{strategy, update};
   const char* const tag = update.variable != nullptr ? update.variable->name() : "update";
-  return merge_call(replica, memory, {update_merged, &meeting, update.fn.identity, MergeFor::kUpdate},
+  return merge_call(replica, memory, {update_merged, &merging, update.fn.identity, MergeFor::kUpdate},
                     args.get(), tag, 0, out);
 }
 

@@ -10,7 +10,7 @@
 namespace dist {
 namespace {
 
-constexpr std::size_t kCore = kMeshRank - 1;  // the last dimension: the cores of one chip
+constexpr std::size_t kCore = kMeshNdim - 1;  // the last dimension: the cores of one chip
 
 // A computation that fits the mesh. Its products are below kMaxPositions, whose check comes first.
 struct Blocks {
@@ -26,8 +26,8 @@ struct Blocks {
 Status read_sizes(std::span<const int32_t> given, const char* what, Coordinates* out) noexcept {
   out->fill(1);
   if (given.data() == nullptr) return kOk;
-  if (given.size() != kMeshRank) {
-    return invalid_argument("%s has %zu numbers; the mesh has %zu dimensions", what, given.size(), kMeshRank);
+  if (given.size() != kMeshNdim) {
+    return invalid_argument("%s has %zu numbers; the mesh has %zu dimensions", what, given.size(), kMeshNdim);
   }
   if (std::any_of(given.begin(), given.end(), [](int32_t n) { return n < 1; }))
     return invalid_argument("%s is %s; its numbers must be at least 1", what, CoordinatesText(given).text);
@@ -38,7 +38,7 @@ Status read_sizes(std::span<const int32_t> given, const char* what, Coordinates*
 Status read_blocks(const Coordinates& mesh, const Computation& computation, Blocks* out) noexcept {
   DIST_TRY(read_sizes(computation.shape, "computation_shape", &out->shape));
   DIST_TRY(read_sizes(computation.stride, "computation_stride", &out->stride));
-  for (std::size_t i = 0; i < kMeshRank; ++i) {
+  for (std::size_t i = 0; i < kMeshNdim; ++i) {
     const int64_t footprint = int64_t{out->shape[i]} * out->stride[i];
     if (footprint > mesh[i]) {
       return invalid_argument("computation_shape %s with computation_stride %s does not fit the mesh %s",
@@ -76,14 +76,14 @@ int32_t ceil_of_root(int32_t n, std::size_t power) noexcept {
 // A box of at least n replicas, close to a cube. The dimension with the least room is served first, so that
 // what it cannot take fits into the others; of equal ones the core, then x, y and z.
 Coordinates replica_box(const Coordinates& counts, int32_t n) noexcept {
-  std::array<std::size_t, kMeshRank> order = {kCore, 0, 1, 2};
-  const auto rank = [&](std::size_t axis) { return std::pair(counts[axis], (axis + 1) % kMeshRank); };
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  std::array<std::size_t, kMeshNdim> order = {kCore, 0, 1, 2};
+  const auto key = [&](std::size_t axis) { return std::pair(counts[axis], (axis + 1) % kMeshNdim); };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   Coordinates box{};
   int32_t left = n;
-  for (std::size_t i = 0; i < kMeshRank; ++i) {
+  for (std::size_t i = 0; i < kMeshNdim; ++i) {
     int32_t& size = box[order[i]];
-    size = std::min(ceil_of_root(left, kMeshRank - i), counts[order[i]]);
+    size = std::min(ceil_of_root(left, kMeshNdim - i), counts[order[i]]);
     left = (left + size - 1) / size;
   }
   return box;
@@ -93,12 +93,12 @@ class Layout {
  public:
   Layout(const Topology& topology, const Blocks& blocks, int32_t num_replicas)
       : topology_(topology), blocks_(blocks), n_(num_replicas), made_(&topology.memory()) {
-    made_.reserve(static_cast<std::size_t>(n_) * static_cast<std::size_t>(blocks.devices) * kMeshRank);
+    made_.reserve(static_cast<std::size_t>(n_) * static_cast<std::size_t>(blocks.devices) * kMeshNdim);
   }
 
   void in_task_order() {
     const auto numbers =
-        static_cast<std::ptrdiff_t>(n_) * blocks_.devices * static_cast<std::ptrdiff_t>(kMeshRank);
+        static_cast<std::ptrdiff_t>(n_) * blocks_.devices * static_cast<std::ptrdiff_t>(kMeshNdim);
     const auto all = topology_.device_coordinates();
     made_.assign(all.begin(), all.begin() + numbers);
   }
@@ -138,7 +138,7 @@ class Layout {
   }
 
   Status take(Ref<Topology> topology, Ref<DeviceAssignment>* out) const {
-    return DeviceAssignment::create(std::move(topology), made_.data(), n_, blocks_.devices, kMeshRank, out);
+    return DeviceAssignment::create(std::move(topology), made_.data(), n_, blocks_.devices, kMeshNdim, out);
   }
 
  private:
@@ -146,7 +146,7 @@ class Layout {
     Coordinates at{};
     for (int32_t i = 0; i < blocks_.devices; ++i) {
       int32_t rest = i;
-      for (std::size_t axis = kMeshRank; axis-- > 0;) {
+      for (std::size_t axis = kMeshNdim; axis-- > 0;) {
         at[axis] = first[axis] + rest % blocks_.shape[axis] * blocks_.stride[axis];
         rest /= blocks_.shape[axis];
       }

@@ -4,10 +4,10 @@
 namespace dist {
 namespace {
 
-Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size_t rank) noexcept {
-  if (rank != kMeshRank) {
-    return invalid_argument("each device of core_assignment has %zu coordinates; the mesh has %zu", rank,
-                            kMeshRank);
+Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size_t ndim) noexcept {
+  if (ndim != kMeshNdim) {
+    return invalid_argument("each device of core_assignment has %zu coordinates; the mesh has %zu", ndim,
+                            kMeshNdim);
   }
   if (num_replicas < 0 || num_logical_devices < 0) {
     return invalid_argument("%d replicas of %d logical devices: neither is below 0", num_replicas,
@@ -31,28 +31,28 @@ constexpr int32_t wrapped(int32_t index, int32_t size) noexcept {
 }  // namespace
 
 Status DeviceAssignment::create(Ref<Topology> topology, const int32_t* core_assignment, int32_t num_replicas,
-                                int32_t num_logical_devices, std::size_t rank, Ref<DeviceAssignment>* out) {
-  DIST_TRY(check_counts(num_replicas, num_logical_devices, rank));
+                                int32_t num_logical_devices, std::size_t ndim, Ref<DeviceAssignment>* out) {
+  DIST_TRY(check_counts(num_replicas, num_logical_devices, ndim));
   const auto devices = static_cast<std::size_t>(num_replicas) * static_cast<std::size_t>(num_logical_devices);
   if (devices != 0 && core_assignment == nullptr)
     return invalid_argument("core_assignment is NULL, and there are %zu devices", devices);
   for (std::size_t i = 0; i < devices; ++i) {
     std::size_t position = 0;
-    DIST_TRY(topology->mesh().find(core_assignment + i * kMeshRank, "core_assignment: the coordinates",
+    DIST_TRY(topology->mesh().find(core_assignment + i * kMeshNdim, "core_assignment: the coordinates",
                                    &position));
   }
   Memory& memory = topology->memory();
   auto made = make_counted<DeviceAssignment>(memory, std::move(topology));
   made->num_replicas_ = num_replicas;
   made->num_logical_devices_ = num_logical_devices;
-  made->core_assignment_.assign(core_assignment, core_assignment + devices * kMeshRank);
+  made->core_assignment_.assign(core_assignment, core_assignment + devices * kMeshNdim);
   *out = std::move(made);
   return kOk;
 }
 
 const int32_t* DeviceAssignment::entry(int32_t replica, int32_t logical_device) const noexcept {
   const auto row = static_cast<std::size_t>(replica) * static_cast<std::size_t>(num_logical_devices_);
-  return core_assignment_.data() + (row + static_cast<std::size_t>(logical_device)) * kMeshRank;
+  return core_assignment_.data() + (row + static_cast<std::size_t>(logical_device)) * kMeshNdim;
 }
 
 DevicePlace DeviceAssignment::place_of(int32_t replica, int32_t logical_device) const noexcept {

@@ -17,17 +17,17 @@ namespace dist {
 
 class DeviceAssignment final : public Counted {
  public:
-  // core_assignment[(replica * logical_devices + d) * rank + axis]: positions in the mesh. A device may be
+  // core_assignment[(replica * logical_devices + d) * ndim + axis]: positions in the mesh. A device may be
   // there more than once, and a hole may be one.
   static Status create(Ref<Topology> topology, const int32_t* core_assignment, int32_t num_replicas,
-                       int32_t num_logical_devices, std::size_t rank, Ref<DeviceAssignment>* out);
+                       int32_t num_logical_devices, std::size_t ndim, Ref<DeviceAssignment>* out);
 
   Topology& topology() const noexcept { return *topology_; }
   int32_t num_replicas() const noexcept { return num_replicas_; }
   int32_t num_logical_devices() const noexcept { return num_logical_devices_; }  // of each replica
   std::span<const int32_t> core_assignment() const noexcept { return core_assignment_; }
 
-  // kMeshRank numbers. An index of -1 is the last replica or logical device.
+  // kMeshNdim numbers. An index of -1 is the last replica or logical device.
   Status coordinates(int32_t replica, int32_t logical_device, const int32_t** out) const noexcept;
   Status place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept;
   // The replicas, ascending, whose logical device `logical_device` is one of the task's: calls

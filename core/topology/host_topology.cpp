@@ -8,19 +8,19 @@
 namespace dist {
 namespace {
 
-constexpr std::array<int CpuPlace::*, kMeshRank> kLevels = {&CpuPlace::package, &CpuPlace::numa,
+constexpr std::array<int CpuPlace::*, kMeshNdim> kLevels = {&CpuPlace::package, &CpuPlace::numa,
                                                             &CpuPlace::core, &CpuPlace::thread};
 
 // The first level on which they differ.
 std::size_t level_of_difference(const CpuPlace& a, const CpuPlace& b) noexcept {
   std::size_t level = 0;
-  while (level < kMeshRank && a.*kLevels[level] == b.*kLevels[level]) ++level;
+  while (level < kMeshNdim && a.*kLevels[level] == b.*kLevels[level]) ++level;
   return level;
 }
 
 bool before(const CpuPlace& a, const CpuPlace& b) noexcept {
   const std::size_t level = level_of_difference(a, b);
-  return level < kMeshRank ? a.*kLevels[level] < b.*kLevels[level] : a.cpu < b.cpu;
+  return level < kMeshNdim ? a.*kLevels[level] < b.*kLevels[level] : a.cpu < b.cpu;
 }
 
 }  // namespace
@@ -36,11 +36,11 @@ Status topology_of_places(Memory& memory, std::span<const CpuPlace> places, bool
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (i != 0) {
       // Of two CPUs at one place, which no machine has, each counts as a thread.
-      const std::size_t level = std::min(level_of_difference(sorted[i - 1], sorted[i]), kMeshRank - 1);
+      const std::size_t level = std::min(level_of_difference(sorted[i - 1], sorted[i]), kMeshNdim - 1);
       ++at[level];
       std::fill(at.begin() + static_cast<std::ptrdiff_t>(level) + 1, at.end(), 0);
     }
-    for (std::size_t level = 0; level < kMeshRank; ++level)
+    for (std::size_t level = 0; level < kMeshNdim; ++level)
       shape[level] = std::max(shape[level], at[level] + 1);
     coordinates.insert(coordinates.end(), at.begin(), at.end());
     cpus.push_back(sorted[i].cpu);

@@ -11,8 +11,8 @@
 
 namespace dist {
 
-inline constexpr std::size_t kMeshRank = 4;
-using Coordinates = std::array<int32_t, kMeshRank>;
+inline constexpr std::size_t kMeshNdim = 4;
+using Coordinates = std::array<int32_t, kMeshNdim>;
 
 // Positions of a mesh, and devices of a topology: what is kept for each of them fits in some megabytes.
 inline constexpr std::size_t kMaxPositions = DIST_MAX_MESH_POSITIONS;
@@ -27,7 +27,7 @@ class Mesh {
  public:
   static constexpr std::size_t kOutside = SIZE_MAX;
 
-  // INVALID_ARGUMENT unless these are kMeshRank positive sizes of at most kMaxPositions positions.
+  // INVALID_ARGUMENT unless these are kMeshNdim positive sizes of at most kMaxPositions positions.
   static Status make(std::span<const int32_t> shape, Mesh* out) noexcept;
 
   const Coordinates& shape() const noexcept { return shape_; }

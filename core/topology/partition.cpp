@@ -67,7 +67,7 @@ Status Partition::check() const noexcept {
 
 Status Partition::check_split() const noexcept {
   if (shape.size() != dimensions.size()) {
-    return invalid_argument("there are %zu partition dimensions; the tensor's rank is %zu", dimensions.size(),
+    return invalid_argument("there are %zu partition dimensions; the tensor has %zu", dimensions.size(),
                             shape.size());
   }
   for (std::size_t i = 0; i < shape.size() && !uneven; ++i) {

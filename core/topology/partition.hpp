@@ -31,7 +31,7 @@ struct Partition {
   bool uneven = false;         // sizes that do not divide are split as evenly as possible
   bool spmd = false;           // one program for all devices, so that none can have a tensor alone
 
-  // What TensorFlow checks, in its order: rank, divisibility from the first dimension on, number of parts.
+  // What TensorFlow checks, in its order: number of dimensions, divisibility from the first dimension on, number of parts.
   Status check() const noexcept;
   // Of a partition that passed check(): a number for each dimension in the shard's tile, begin and size. What
   // depends on an unknown size is unknown.

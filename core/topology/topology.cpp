@@ -43,11 +43,11 @@ Status Topology::place(std::span<const int32_t> mesh_shape, const int32_t* devic
   const auto devices = static_cast<std::size_t>(num_tasks) * static_cast<std::size_t>(num_devices_per_task);
   if (devices != 0 && device_coordinates == nullptr)
     return invalid_argument("device_coordinates is NULL, and there are %zu devices", devices);
-  device_coordinates_.assign(device_coordinates, device_coordinates + devices * kMeshRank);
+  device_coordinates_.assign(device_coordinates, device_coordinates + devices * kMeshNdim);
   places_.resize(mesh_.positions());
   for (std::size_t i = 0; i < devices; ++i) {
     std::size_t position = 0;
-    DIST_TRY(mesh_.find(&device_coordinates_[i * kMeshRank], "a device's coordinates", &position));
+    DIST_TRY(mesh_.find(&device_coordinates_[i * kMeshNdim], "a device's coordinates", &position));
     places_[position] = {static_cast<int32_t>(i) / num_devices_per_task,
                          static_cast<int32_t>(i) % num_devices_per_task};
   }
@@ -88,7 +88,7 @@ Status Topology::parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topol
   DIST_TRY(Mesh::make(fields.mesh_shape, &mesh));
   DIST_TRY(check_counts(fields.num_tasks, fields.num_devices_per_task));
   const std::size_t wanted = static_cast<std::size_t>(fields.num_tasks) *
-                             static_cast<std::size_t>(fields.num_devices_per_task) * kMeshRank;
+                             static_cast<std::size_t>(fields.num_devices_per_task) * kMeshNdim;
   if (fields.device_coordinates.size() != wanted) {
     return invalid_argument("device_coordinates has %zu numbers; %d tasks of %d devices have %zu",
                             fields.device_coordinates.size(), fields.num_tasks, fields.num_devices_per_task,
@@ -134,8 +134,8 @@ std::pmr::string Topology::explain() const {
       num_devices_per_task_ == 1 ? "" : "s");
   add(&text, "missing: %zu of %zu positions\n", missing_.size(), mesh_.positions());
   for (std::size_t i = 0; i < cpus_.size(); ++i) {
-    const int32_t* const at = &device_coordinates_[i * kMeshRank];
-    add(&text, "device %zu: CPU %d, at %s\n", i, cpus_[i], CoordinatesText({at, kMeshRank}).text);
+    const int32_t* const at = &device_coordinates_[i * kMeshNdim];
+    add(&text, "device %zu: CPU %d, at %s\n", i, cpus_[i], CoordinatesText({at, kMeshNdim}).text);
   }
   return text;
 }

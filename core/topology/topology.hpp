@@ -30,7 +30,7 @@ struct HostCpus {
 
 class Topology final : public Counted {
  public:
-  // device_coordinates[(task * devices + device) * rank + axis]. Of two devices at one position the later one
+  // device_coordinates[(task * devices + device) * ndim + axis]. Of two devices at one position the later one
   // is there.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        int32_t num_tasks, int32_t num_devices_per_task, Ref<Topology>* out);

@@ -161,7 +161,7 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-constexpr std::size_t kMaxNumbers = kMaxPositions * kMeshRank;
+constexpr std::size_t kMaxNumbers = kMaxPositions * kMeshNdim;
 
 Status append(uint64_t number, std::pmr::vector<int32_t>* out) {
   if (out->size() == kMaxNumbers)

@@ -37,9 +37,9 @@ class ChromeTrace {
     for (const Event& event : snapshot_.events()) {
       if (event.members == 0) write_alone(event);
     }
-    for (const Meeting& meeting : snapshot_.meetings()) {
-      for (const Event* event : meeting.events) write_member(*event, meeting);
-      write_arrow(meeting);
+    for (const Round& round : snapshot_.rounds()) {
+      for (const Event* event : round.events) write_member(*event, round);
+      write_arrow(round);
     }
     json_.EndArray();
     json_.EndObject();
@@ -110,7 +110,7 @@ class ChromeTrace {
     json_.EndObject();
   }
 
-  // The replica's function, or a call that came to no meeting.
+  // The replica's function, or a call that came to no round.
   void write_alone(const Event& event) {
     const bool run = event.collective == DIST_COLLECTIVE_RETURN;
     const char* title = run ? "run" : collective_name(event.collective);
@@ -120,7 +120,7 @@ class ChromeTrace {
     end_slice(category, title, event);
   }
 
-  void write_member(const Event& event, const Meeting& meeting) {
+  void write_member(const Event& event, const Round& round) {
     const char* title = collective_name(event.collective);
     begin_slice("collective", title, event);
     number("run", event.run);
@@ -131,11 +131,11 @@ class ChromeTrace {
     number("bytes", static_cast<int64_t>(event.bytes));
     if (event.tag[0] != '\0') text("tag", event.tag);
     if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);
-    if (meeting.complete()) {
-      number("last", meeting.last().replica);
-      number("late_ns", meeting.late_ns());
+    if (round.complete()) {
+      number("last", round.last().replica);
+      number("late_ns", round.late_ns());
     } else if (!event.over) {
-      write_absent(event, meeting);
+      write_absent(event, round);
     }
     end_slice("collective", title, event);
     const bool waited = event.over && event.arrived_ns > event.begin_ns && event.members > 1;
@@ -143,14 +143,14 @@ class ChromeTrace {
   }
 
   // Whom a replica waits for at this moment.
-  void write_absent(const Event& event, const Meeting& meeting) {
-    number("missing", event.members - static_cast<int64_t>(meeting.events.size()));
+  void write_absent(const Event& event, const Round& round) {
+    number("missing", event.members - static_cast<int64_t>(round.events.size()));
     // Which replicas another group has is not recorded.
     if (event.group != 0) return;
     key("waits_for");
     json_.StartArray();
     for (int r = 0; r < snapshot_.num_replicas(); ++r) {
-      const bool here = std::any_of(meeting.events.begin(), meeting.events.end(),
+      const bool here = std::any_of(round.events.begin(), round.events.end(),
                                     [&](const Event* e) { return e->replica == r; });
       if (!here) json_.Int(r);
     }
@@ -163,14 +163,14 @@ class ChromeTrace {
     json_.EndObject();
   }
 
-  void write_arrow(const Meeting& meeting) {
-    if (!meeting.went_well() || meeting.events.size() < 2 || meeting.last().asynchronous) return;
+  void write_arrow(const Round& round) {
+    if (!round.went_well() || round.events.size() < 2 || round.last().asynchronous) return;
     ++ids_;
-    begin("s", "last", "last to come", meeting.last().replica, meeting.last().begin_ns);
+    begin("s", "last", "last to come", round.last().replica, round.last().begin_ns);
     number("id", ids_);
     json_.EndObject();
     // An arrow ends in the slice that its moment lies in, the first's own.
-    const Event& first = meeting.first();
+    const Event& first = round.first();
     begin("f", "last", "last to come", first.replica, std::max(first.begin_ns, first.arrived_ns - 1));
     text("bp", "e");
     number("id", ids_);

@@ -32,7 +32,7 @@ struct Arrival {
   int32_t dtype = 0;
   int32_t group = 0;
   int32_t members = 0;        // of the group
-  uint32_t meeting = 0;       // the group's number for it, which it uses once
+  uint32_t round = 0;         // the group's number for it, which it uses once
   uint32_t sequence = 0;      // its number in the run
   bool asynchronous = false;  // numbers of these are a series of their own
   uint64_t bytes = 0;
@@ -60,7 +60,7 @@ class alignas(128) Recorder {
   static constexpr std::size_t kTagWords = DIST_MAX_TAG_BYTES / sizeof(uint64_t);
 
   // An event's words: all but the tag in one cache line.
-  enum Word { kVersion, kBegin, kArrived, kEnd, kBytes, kWhat, kMeeting, kSequence, kTag, kWords = 16 };
+  enum Word { kVersion, kBegin, kArrived, kEnd, kBytes, kWhat, kRound, kSequence, kTag, kWords = 16 };
   using Slot = uint64_t[kWords];
   static_assert(kTag + kTagWords <= kWords);
 
@@ -219,7 +219,7 @@ inline void Recorder::write(const Arrival& arrival) noexcept {
                        static_cast<uint64_t>(arrival.dtype) << 16 | tag_words << 32 |
                        static_cast<uint64_t>(arrival.asynchronous) << 40 |
                        static_cast<uint64_t>(arrival.members) << 48);
-  put(slot[kMeeting], static_cast<uint32_t>(arrival.group) | static_cast<uint64_t>(arrival.meeting) << 32);
+  put(slot[kRound], static_cast<uint32_t>(arrival.group) | static_cast<uint64_t>(arrival.round) << 32);
   put(slot[kSequence], arrival.sequence | static_cast<uint64_t>(run_) << 32);
   put(slot[kVersion], 4 * index + 2);
   count_.store(next_, std::memory_order_release);
@@ -247,7 +247,7 @@ inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dis
 inline void Recorder::close(dist_status status) noexcept {
   const uint64_t end = now();
   const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
-  // Its arguments were refused, or the group was in trouble already: it came to no meeting.
+  // Its arguments were refused, or the group was in trouble already: it came to no round.
   if (!opened_) [[unlikely]] {
     if (began_ == 0) began_ = end;
     Arrival refused;

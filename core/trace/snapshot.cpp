@@ -19,8 +19,8 @@ Event decode(const Recorder::Slot& slot, int replica, const FlightRecorder::Scal
   event.status = byte(24);
   event.asynchronous = ((what >> 40) & 1) != 0;
   event.members = static_cast<int32_t>(what >> 48);
-  event.group = static_cast<int32_t>(static_cast<uint32_t>(slot[Recorder::kMeeting]));
-  event.meeting = static_cast<uint32_t>(slot[Recorder::kMeeting] >> 32);
+  event.group = static_cast<int32_t>(static_cast<uint32_t>(slot[Recorder::kRound]));
+  event.round = static_cast<uint32_t>(slot[Recorder::kRound] >> 32);
   event.sequence = static_cast<uint32_t>(slot[Recorder::kSequence]);
   event.run = static_cast<uint32_t>(slot[Recorder::kSequence] >> 32);
   event.bytes = slot[Recorder::kBytes];
@@ -35,19 +35,19 @@ Event decode(const Recorder::Slot& slot, int replica, const FlightRecorder::Scal
   return event;
 }
 
-auto meeting_of(const Event* event) noexcept {
-  return std::tie(event->group, event->asynchronous, event->meeting);
+auto round_of(const Event* event) noexcept {
+  return std::tie(event->group, event->asynchronous, event->round);
 }
 
 }  // namespace
 
-bool Meeting::went_well() const noexcept {
+bool Round::went_well() const noexcept {
   return complete() && std::all_of(events.begin(), events.end(),
                                    [](const Event* e) { return e->over && e->status == DIST_OK; });
 }
 
 Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
-    : num_replicas_(recorder.size()), events_(&memory), by_meeting_(&memory), meetings_(&memory) {
+    : num_replicas_(recorder.size()), events_(&memory), by_round_(&memory), rounds_(&memory) {
   std::size_t most = 0;
   for (int r = 0; r < num_replicas_; ++r) {
     most += std::min<std::size_t>(recorder[r].count() + 1, Recorder::kEvents + 1);
@@ -78,18 +78,18 @@ void Snapshot::read(const Recorder& recorder, int replica, const FlightRecorder:
 }
 
 void Snapshot::join() {
-  by_meeting_.reserve(events_.size());
+  by_round_.reserve(events_.size());
   for (const Event& event : events_) {
-    if (event.members != 0) by_meeting_.push_back(&event);
+    if (event.members != 0) by_round_.push_back(&event);
   }
-  std::sort(by_meeting_.begin(), by_meeting_.end(), [](const Event* a, const Event* b) {
-    if (meeting_of(a) != meeting_of(b)) return meeting_of(a) < meeting_of(b);
+  std::sort(by_round_.begin(), by_round_.end(), [](const Event* a, const Event* b) {
+    if (round_of(a) != round_of(b)) return round_of(a) < round_of(b);
     return std::tie(a->begin_ns, a->replica) < std::tie(b->begin_ns, b->replica);
   });
-  for (auto at = by_meeting_.begin(); at != by_meeting_.end();) {
+  for (auto at = by_round_.begin(); at != by_round_.end();) {
     const auto next =
-        std::find_if(at, by_meeting_.end(), [&](const Event* e) { return meeting_of(e) != meeting_of(*at); });
-    meetings_.push_back({{&*at, static_cast<std::size_t>(next - at)}});
+        std::find_if(at, by_round_.end(), [&](const Event* e) { return round_of(e) != round_of(*at); });
+    rounds_.push_back({{&*at, static_cast<std::size_t>(next - at)}});
     at = next;
   }
 }

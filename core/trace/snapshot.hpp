@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: the events that a strategy's recorders hold at one moment, and the meetings that they make.
+// Snapshot: the events that a strategy's recorders hold at one moment, and the rounds that they make.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Event {
   int32_t op;
   int32_t dtype;
   int32_t group;
-  int32_t members;  // of the group; 0: it came to no meeting
-  uint32_t meeting;
+  int32_t members;  // of the group; 0: it came to no round
+  uint32_t round;
   uint32_t sequence;  // in the run, from 1
   uint32_t run;       // from 1
   dist_status status;
@@ -34,7 +34,7 @@ struct Event {
 };
 
 // One collective of one group, with those of its members' events that are still there: in order of coming.
-struct Meeting {
+struct Round {
   std::span<const Event* const> events;
 
   bool complete() const noexcept { return events.size() == static_cast<std::size_t>(events[0]->members); }
@@ -58,7 +58,7 @@ class Snapshot {
   // By replica, then in order of time.
   std::span<const Event> events() const noexcept { return events_; }
   // In no special order.
-  std::span<const Meeting> meetings() const noexcept { return meetings_; }
+  std::span<const Round> rounds() const noexcept { return rounds_; }
 
  private:
   void read(const Recorder& recorder, int replica, const FlightRecorder::Scale& scale);
@@ -67,8 +67,8 @@ class Snapshot {
   const int num_replicas_;
   int64_t now_ns_ = 0;
   std::pmr::vector<Event> events_;
-  std::pmr::vector<const Event*> by_meeting_;
-  std::pmr::vector<Meeting> meetings_;
+  std::pmr::vector<const Event*> by_round_;
+  std::pmr::vector<Round> rounds_;
 };
 
 }  // namespace dist

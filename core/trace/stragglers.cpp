@@ -19,11 +19,11 @@ int compare_kind(const Straggler& a, const Straggler& b) noexcept {
 
 std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory) {
   std::pmr::vector<Straggler> rows(&memory);
-  rows.reserve(snapshot.meetings().size());
-  for (const Meeting& meeting : snapshot.meetings()) {
-    if (!meeting.went_well() || meeting.events.size() < 2) continue;
-    const Event& last = meeting.last();
-    Straggler row{"", last.collective, last.group, last.replica, 1, 1, meeting.late_ns(), meeting.late_ns()};
+  rows.reserve(snapshot.rounds().size());
+  for (const Round& round : snapshot.rounds()) {
+    if (!round.went_well() || round.events.size() < 2) continue;
+    const Event& last = round.last();
+    Straggler row{"", last.collective, last.group, last.replica, 1, 1, round.late_ns(), round.late_ns()};
     std::memcpy(row.tag, last.tag, sizeof row.tag);
     rows.push_back(row);
   }
@@ -31,14 +31,14 @@ std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory)
     const int kinds = compare_kind(a, b);
     return kinds != 0 ? kinds < 0 : a.replica < b.replica;
   });
-  // Rows of one kind and replica become one; then all of a kind learn how many meetings it had.
+  // Rows of one kind and replica become one; then all of a kind learn how many rounds it had.
   auto end = rows.begin();
   for (auto at = rows.begin(); at != rows.end();) {
     const auto kind = end;
-    int64_t meetings = 0;
+    int64_t rounds = 0;
     const Straggler first = *at;
     for (; at != rows.end() && compare_kind(first, *at) == 0; ++at) {
-      ++meetings;
+      ++rounds;
       if (end != kind && end[-1].replica == at->replica) {
         ++end[-1].times_last;
         end[-1].late_ns += at->late_ns;
@@ -47,7 +47,7 @@ std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory)
         *end++ = *at;
       }
     }
-    std::for_each(kind, end, [&](Straggler& row) { row.meetings = meetings; });
+    std::for_each(kind, end, [&](Straggler& row) { row.rounds = rounds; });
   }
   rows.erase(end, rows.end());
   std::sort(rows.begin(), rows.end(), [](const Straggler& a, const Straggler& b) {

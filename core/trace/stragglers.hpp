@@ -10,20 +10,20 @@
 
 namespace dist {
 
-// One replica that was the last to come to some of the meetings of one kind: of one tag, collective and
+// One replica that was the last to come to some of the rounds of one kind: of one tag, collective and
 // group.
 struct Straggler {
   char tag[DIST_MAX_TAG_BYTES];
   int32_t collective;
   int32_t group;
   int32_t replica;
-  int64_t meetings;  // of this kind, whoever was last
+  int64_t rounds;  // of this kind, whoever was last
   int64_t times_last;
   int64_t late_ns;  // in all: how long the others, all of them there, waited for it
   int64_t max_late_ns;
 };
 
-// Of the meetings that went well; most often last first. Throws std::bad_alloc.
+// Of the rounds that went well; most often last first. Throws std::bad_alloc.
 std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory);
 
 }  // namespace dist

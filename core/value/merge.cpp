@@ -13,8 +13,8 @@ using Results = std::span<Value* const>;
 
 class Merger {
  public:
-  Merger(Memory& memory, bool keep_same, const char* giver) noexcept
-      : memory_(memory), giver_(giver), keep_same_(keep_same) {}
+  Merger(Memory& memory, bool keep_same, const char* source) noexcept
+      : memory_(memory), source_(source), keep_same_(keep_same) {}
 
   Status merge(Results results, const Path& path, ValueRef* out) {
     if (keep_same_ && all_same(results)) {
@@ -45,7 +45,7 @@ class Merger {
     Value::describe(results[0], first, sizeof first);
     Value::describe(results[replica], other, sizeof other);
     return invalid_argument("%s: %s 0 gave %s, %s %zu %s; results of one structure can be merged",
-                            PathText(path).c_str(), giver_, first, giver_, replica, other);
+                            PathText(path).c_str(), source_, first, source_, replica, other);
   }
 
   Status check_kinds(Results results, const Path& path) const noexcept {
@@ -53,7 +53,7 @@ class Merger {
       if (results[r]->distributed()) {
         return invalid_argument(
             "%s: %s %zu gave %s: a %s gives its own part only, or all give the same object",
-            PathText(path).c_str(), giver_, r, Value::kind_name(results[r]->kind()), giver_);
+            PathText(path).c_str(), source_, r, Value::kind_name(results[r]->kind()), source_);
       }
       const bool nests = results[r]->is_nest() || results[0]->is_nest();
       if (nests && results[r]->kind() != results[0]->kind()) return differ(results, r, path);
@@ -72,8 +72,8 @@ class Merger {
         if (order == 0) continue;
         // Keys are sorted: the lesser one is what the other replica has not.
         return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all give the same keys",
-                                PathText(path).c_str(), giver_, order < 0 ? std::size_t{0} : r,
-                                order < 0 ? first.key(i) : other.key(i), giver_,
+                                PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
+                                order < 0 ? first.key(i) : other.key(i), source_,
                                 order < 0 ? r : std::size_t{0});
       }
       if (first.items().size() != other.items().size()) return differ(results, r, path);
@@ -98,16 +98,16 @@ class Merger {
   }
 
   Memory& memory_;
-  const char* const giver_;
+  const char* const source_;
   bool keep_same_;
 };
 
 }  // namespace
 
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
-             const char* giver) {
+             const char* source) {
   if (std::find(results.begin(), results.end(), nullptr) == results.end()) {
-    return Merger(memory, true, giver).merge(results, Path{what}, out);
+    return Merger(memory, true, source).merge(results, Path{what}, out);
   }
   if (std::all_of(results.begin(), results.end(), [](const Value* value) { return value == nullptr; })) {
     *out = ValueRef();
@@ -116,7 +116,7 @@ Status merge(Memory& memory, std::span<Value* const> results, const char* what, 
   const ValueRef none = Value::create_none(memory);
   std::pmr::vector<Value*> given(results.begin(), results.end(), &memory);
   std::replace(given.begin(), given.end(), static_cast<Value*>(nullptr), none.get());
-  return Merger(memory, true, giver).merge(given, Path{what}, out);
+  return Merger(memory, true, source).merge(given, Path{what}, out);
 }
 
 Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out) {

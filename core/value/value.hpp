@@ -136,10 +136,10 @@ Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
 // The results of R replicas as one value: the same object everywhere stays itself (all nothings are one),
 // equal structures merge leaf by leaf, other leaves become per-replica values. One result, or all NULL, is
-// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result"; `giver`
+// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result"; `source`
 // is who gave one in them.
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
-             const char* giver = "replica");
+             const char* source = "replica");
 
 // As merge(), but a leaf becomes a per-replica value even where all hold the same object: turns a per-replica
 // value of nests inside out.

@@ -85,7 +85,7 @@ struct Cell {
   bool at_planning() const;
   // The guilty one asks for something else than its peers.
   bool disagrees() const;
-  // Replicas wait for each other: the guilty one in another meeting than its peers.
+  // Replicas wait for each other: the guilty one in another round than its peers.
   bool cycle() const;
   // Its clock is moved by hand.
   bool timed() const;

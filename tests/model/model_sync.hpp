@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "core/base/status.hpp"
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 #include "tests/model/explorer.hpp"
 
 namespace dist::model {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/model/meeting.hpp"
+#include "tests/model/round.hpp"
 
 // Last: it makes fail a macro.
 extern "C" {
@@ -36,8 +36,8 @@ bool thorough() {
 }
 
 void expect_sound(const char* name, const Plan& plan, const Explorer::Options& options) {
-  Meeting<ModelSync> meeting(plan);
-  const auto result = Explorer::explore_to_the_point(meeting.scenario(), options);
+  Round<ModelSync> round(plan);
+  const auto result = Explorer::explore_to_the_point(round.scenario(), options);
   const std::string bound = options.preemptions < 0
                                 ? "all interleavings"
                                 : "up to " + std::to_string(options.preemptions) + " preemptions";

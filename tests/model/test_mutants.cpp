@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "tests/model/meeting.hpp"
+#include "tests/model/round.hpp"
 
 // Last: it makes fail a macro.
 extern "C" {
@@ -78,8 +78,8 @@ Plan of(std::vector<std::vector<Step>> programs, bool oversubscribed, bool asymm
 
 template <class Sync>
 Explorer::Result explored(const Plan& plan) {
-  Meeting<Sync> meeting(plan);
-  return Explorer::explore_to_the_point(meeting.scenario(), {});
+  Round<Sync> round(plan);
+  return Explorer::explore_to_the_point(round.scenario(), {});
 }
 
 // The explorer reports a fault that begins with one of these, and shows how it comes about.

@@ -210,11 +210,11 @@ void groups_nest_a_hundred_deep(void**) {
 void no_more_is_kept_than_a_topology_has(void**) {
   CountingMemory memory;
   TopologyFields fields(&*memory);
-  Bytes many(4 + kMaxPositions * kMeshRank, 1);  // field 4 with a length of 2^22, all ones
+  Bytes many(4 + kMaxPositions * kMeshNdim, 1);  // field 4 with a length of 2^22, all ones
   many[0] = 0x22, many[1] = 0x80, many[2] = 0x80, many[3] = 0x80;
   many.insert(many.begin() + 4, 0x02);
   assert_true(parse(memory, many, &fields).ok());
-  assert_int_equal(fields.device_coordinates.size(), kMaxPositions * kMeshRank);
+  assert_int_equal(fields.device_coordinates.size(), kMaxPositions * kMeshNdim);
   many.insert(many.end(), {0x20, 1});  // and one more
   assert_int_equal(parse(memory, many, &fields).code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(parse(memory, Bytes(kMaxSerializedBytes + 1, 0x10), &fields).code(),

@@ -27,24 +27,24 @@ namespace {
 
 constexpr auto kEvents = static_cast<uint32_t>(Recorder::kEvents);
 
-// An arrival all of whose fields follow from the meeting's number.
-Arrival arrival_of(uint32_t meeting, int members, const char* tag) {
+// An arrival all of whose fields follow from the round's number.
+Arrival arrival_of(uint32_t round, int members, const char* tag) {
   return {DIST_COLLECTIVE_ALL_REDUCE,
           DIST_REDUCE_SUM,
           DIST_F32,
           0,
           members,
-          meeting,
-          meeting + 1,
+          round,
+          round + 1,
           false,
-          meeting * uint64_t{7},
+          round * uint64_t{7},
           tag};
 }
 
-void take_part(Recorder& recorder, uint32_t meeting, int members, const char* tag,
+void take_part(Recorder& recorder, uint32_t round, int members, const char* tag,
                dist_status status = DIST_OK) {
   recorder.begin(DIST_COLLECTIVE_ALL_REDUCE);
-  recorder.open(arrival_of(meeting, members, tag));
+  recorder.open(arrival_of(round, members, tag));
   recorder.arrived();
   recorder.close(status);
 }
@@ -69,8 +69,8 @@ void ring_keeps_the_latest(void**) {
     for (std::size_t i = 0; i < kept; ++i) {
       const Event& event = snapshot.events()[i];
       assert_int_equal(event.replica, 1);
-      assert_int_equal(event.meeting, count - kept + i);
-      assert_int_equal(event.bytes, uint64_t{7} * event.meeting);
+      assert_int_equal(event.round, count - kept + i);
+      assert_int_equal(event.bytes, uint64_t{7} * event.round);
       assert_true(event.over && event.begin_ns <= event.arrived_ns && event.arrived_ns <= event.end_ns);
       if (i != 0) assert_true(snapshot.events()[i - 1].end_ns <= event.begin_ns);
     }
@@ -117,8 +117,8 @@ void what_has_begun_is_seen(void**) {
     assert_false(snapshot.events()[0].over);
     assert_int_equal(snapshot.events()[1].collective, DIST_COLLECTIVE_RETURN);
     assert_false(snapshot.events()[1].over);
-    assert_int_equal(snapshot.meetings().size(), 1);
-    assert_false(snapshot.meetings()[0].complete());
+    assert_int_equal(snapshot.rounds().size(), 1);
+    assert_false(snapshot.rounds()[0].complete());
     assert_int_equal(stragglers(snapshot, *memory).size(), 0);
   }
   // The thread ends inside: the collective ends with the run.
@@ -145,7 +145,7 @@ void a_refused_call_meets_nobody(void**) {
   assert_int_equal(snapshot.events().size(), 2);
   assert_int_equal(snapshot.events()[0].collective, DIST_COLLECTIVE_SCAN);
   assert_int_equal(snapshot.events()[0].members, 0);
-  assert_int_equal(snapshot.meetings().size(), 1);
+  assert_int_equal(snapshot.rounds().size(), 1);
   assert_int_equal(flight[0].kind(DIST_COLLECTIVE_SCAN).calls.get(), 0);
   assert_int_equal(flight[0].errors(DIST_INVALID_ARGUMENT).get(), 1);
   assert_int_equal(flight[0].errors(DIST_UNKNOWN).get(), 1);  // a status that has no counter of its own
@@ -157,14 +157,14 @@ void asynchronous_ones_overlap(void**) {
   Arrival arrival = arrival_of(1, 1, "later");
   arrival.asynchronous = true;
   const uint64_t first = flight[0].issue(arrival);
-  arrival.meeting = 2;
+  arrival.round = 2;
   const uint64_t second = flight[0].issue(arrival);
   take_part(flight[0], 1, 1, "blocking");  // another series of numbers
   flight[0].complete(second, DIST_OK);
   {
     const Snapshot snapshot(flight, *memory);
     assert_int_equal(snapshot.events().size(), 3);
-    assert_int_equal(snapshot.meetings().size(), 3);
+    assert_int_equal(snapshot.rounds().size(), 3);
     assert_false(snapshot.events()[0].over);
     assert_true(snapshot.events()[1].over && snapshot.events()[1].asynchronous);
     assert_false(snapshot.events()[2].asynchronous);
@@ -193,10 +193,10 @@ void readers_see_whole_events(void**) {
         seen.fetch_add(1);
         char tag[DIST_MAX_TAG_BYTES];
         std::memcpy(tag, &slot[Recorder::kTag], sizeof tag);
-        const auto meeting = static_cast<uint32_t>(slot[Recorder::kMeeting] >> 32);
+        const auto round = static_cast<uint32_t>(slot[Recorder::kRound] >> 32);
         char expected[DIST_MAX_TAG_BYTES];
-        std::snprintf(expected, sizeof expected, "the tag of meeting number %u", meeting);
-        if (meeting != i || slot[Recorder::kBytes] != i * 7 || std::strcmp(tag, expected) != 0) wrong = true;
+        std::snprintf(expected, sizeof expected, "the tag of round number %u", round);
+        if (round != i || slot[Recorder::kBytes] != i * 7 || std::strcmp(tag, expected) != 0) wrong = true;
         if (slot[Recorder::kEnd] != 0 && slot[Recorder::kEnd] < slot[Recorder::kArrived]) wrong = true;
       }
     }
@@ -204,7 +204,7 @@ void readers_see_whole_events(void**) {
   std::thread readers[] = {std::thread(read_all), std::thread(read_all)};
   for (uint32_t i = 0; i < kWrites; ++i) {
     char tag[DIST_MAX_TAG_BYTES];
-    std::snprintf(tag, sizeof tag, "the tag of meeting number %u", i);
+    std::snprintf(tag, sizeof tag, "the tag of round number %u", i);
     take_part(flight[0], i, 1, tag);
   }
   while (seen.load() == 0) std::this_thread::yield();
@@ -221,19 +221,19 @@ void the_last_to_come_is_found(void**) {
     int order[3];
     const char* tag;
     dist_status status;
-  } meetings[] = {
+  } rounds[] = {
       {{0, 1, 2}, "a", DIST_OK}, {{1, 0, 2}, "a", DIST_OK},      {{2, 1, 0}, "a", DIST_OK},
       {{0, 2, 1}, "b", DIST_OK}, {{0, 1, 2}, "b", DIST_ABORTED},
   };
   uint32_t number = 0;
-  for (const auto& meeting : meetings) {
+  for (const auto& round : rounds) {
     ++number;
-    for (const int r : meeting.order) {
+    for (const int r : round.order) {
       flight[r].begin(DIST_COLLECTIVE_ALL_REDUCE);
-      flight[r].open(arrival_of(number, 3, meeting.tag));
+      flight[r].open(arrival_of(number, 3, round.tag));
       let_time_pass();
     }
-    for (int r = 0; r < 3; ++r) flight[r].close(meeting.status);
+    for (int r = 0; r < 3; ++r) flight[r].close(round.status);
   }
   take_part(flight[0], 100, 3, "a");  // to which the others have not come
   const Snapshot snapshot(flight, *memory);
@@ -241,7 +241,7 @@ void the_last_to_come_is_found(void**) {
   const struct {
     const char* tag;
     int replica;
-    int meetings;
+    int rounds;
     int times_last;
   } expected[] = {{"a", 2, 3, 2}, {"", 0, 3, 1}, {"", 1, 1, 1}};
   assert_int_equal(rows.size(), 3);
@@ -251,7 +251,7 @@ void the_last_to_come_is_found(void**) {
     const auto& want = i == 0 ? expected[0] : row.replica == 0 ? expected[1] : expected[2];
     assert_string_equal(row.tag, row.replica == 1 ? "b" : "a");
     assert_int_equal(row.replica, want.replica);
-    assert_int_equal(row.meetings, want.meetings);
+    assert_int_equal(row.rounds, want.rounds);
     assert_int_equal(row.times_last, want.times_last);
     assert_true(row.max_late_ns >= 500);
     assert_true(row.late_ns >= row.max_late_ns);

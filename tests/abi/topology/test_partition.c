@@ -44,7 +44,7 @@ static void checks_come_in_order(void **state) {
     int32_t devices;
     const char *words;
   } cases[] = {
-      {{3, 5, 7}, 3, {2, 2}, 2, 9, "2 partition dimensions; the tensor's rank is 3"},
+      {{3, 5, 7}, 3, {2, 2}, 2, 9, "2 partition dimensions; the tensor has 3"},
       {{3, 5, 7},
        3,
        {2, 2, 2},

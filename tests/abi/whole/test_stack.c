@@ -157,7 +157,7 @@ static void try_job(const char *name, dist_strategy *strategy, job *j, int64_t r
   free_tensors(j, replicas);
 }
 
-/* Small ones travel with lines, larger ones are shared out. */
+/* Small ones travel with slots, larger ones are shared out. */
 static const int64_t sizes[] = {1, 2048};
 
 static void every_collective(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements: what a member says on arrival that it came for, and the verdict where they do not agree.
+// Signatures: what a member says on arrival that it came for, and the verdict where they do not agree.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace dist {
 
-// What a kMergeCall is for, by which it is called in reports: Statement::kind.
+// What a kMergeCall is for, by which it is called in reports: Signature::kind.
 enum class MergeFor : int32_t { kFunction, kVariable, kAssign, kScatter, kUpdate };
 
 // What one member came for. Plain data: peers read it while they wait.
-struct Statement {
+struct Signature {
   static constexpr int kDims = 4;
 
   Collective collective = Collective::kNone;
@@ -35,28 +35,28 @@ struct Statement {
   int64_t tensors = 0;
   int64_t elements = 0;            // of all tensors
   const void* function = nullptr;  // kMergeCall; the host's operator
-  uint64_t signature = 0;          // equal where all of the above, each tensor's shape and the tag are equal
+  uint64_t digest = 0;             // equal where all of the above, each tensor's shape and the tag are equal
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
 
-// Adds to a statement's signature. Not cryptographic: it finds mistakes, not attacks.
-inline uint64_t mix(uint64_t signature, uint64_t value) noexcept {
-  signature = (signature ^ value) * 0x9E3779B97F4A7C15ull;
-  return signature ^ (signature >> 29);
+// Adds to a signature's digest. Not cryptographic: it finds mistakes, not attacks.
+inline uint64_t mix(uint64_t digest, uint64_t value) noexcept {
+  digest = (digest ^ value) * 0x9E3779B97F4A7C15ull;
+  return digest ^ (digest >> 29);
 }
 
-// Sets the tag and closes the signature over the fields that are not in it yet.
-void seal(Statement& statement, const char* tag) noexcept;
+// Sets the tag and closes the digest over the fields that are not in it yet.
+void close_digest(Signature& signature, const char* tag) noexcept;
 
-// What a member states that leaves its function; `returned` is its own. Sealed.
-const Statement& departure() noexcept;
+// What a member states that leaves its function; `returned` is its own. Its digest is closed.
+const Signature& departure() noexcept;
 
 // "all_reduce"; of a merge call what the host has called: "replica_variable".
-const char* called_name(const Statement& statement) noexcept;
+const char* called_name(const Signature& signature) noexcept;
 // "all_reduce SUM f32[3, 4]"; "has left its function (OK)".
-void describe(const Statement& statement, char* text, std::size_t size) noexcept;
+void describe(const Signature& signature, char* text, std::size_t size) noexcept;
 // "asynchronous all_reduce #3 (tag grads)".
-void name_meeting(const Statement& statement, int64_t sequence, char* text, std::size_t size) noexcept;
+void name_round(const Signature& signature, int64_t sequence, char* text, std::size_t size) noexcept;
 const char* collective_name(Collective collective) noexcept;
 
 // Why a collective did not come together.
@@ -71,13 +71,13 @@ enum class Trouble {
 // What is known when a collective fails: one entry for each member, NULL where it has not arrived.
 struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
-  std::span<const Statement* const> statements;
+  std::span<const Signature* const> signatures;
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
   const int32_t* ids = nullptr;                  // ids of the members; NULL: their ranks
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
-  int64_t given_ns = 0;                        // kRunDeadline: the run's whole time
+  int64_t given_ns = 0;                          // kRunDeadline: the run's whole time
   int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/comm/statement: the verdict on a collective that did not come together, as a pure function.
+// core/comm/signature: the verdict on a collective that did not come together, as a pure function.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -18,58 +18,58 @@ extern "C" {
 namespace dist {
 namespace {
 
-Statement all_reduce(int64_t length, const char* tag) {
-  Statement statement;
-  statement.collective = Collective::kAllReduce;
-  statement.op = DIST_REDUCE_SUM;
-  statement.dtype = DIST_F32;
-  statement.ndim = 1;
-  statement.shape[0] = length;
-  statement.tensors = 1;
-  statement.elements = length;
-  statement.signature = mix(0, static_cast<uint64_t>(length));
-  seal(statement, tag);
-  return statement;
+Signature all_reduce(int64_t length, const char* tag) {
+  Signature signature;
+  signature.collective = Collective::kAllReduce;
+  signature.op = DIST_REDUCE_SUM;
+  signature.dtype = DIST_F32;
+  signature.ndim = 1;
+  signature.shape[0] = length;
+  signature.tensors = 1;
+  signature.elements = length;
+  signature.digest = mix(0, static_cast<uint64_t>(length));
+  close_digest(signature, tag);
+  return signature;
 }
 
-Statement barrier() {
-  Statement statement;
-  statement.collective = Collective::kBarrier;
-  seal(statement, nullptr);
-  return statement;
+Signature barrier() {
+  Signature signature;
+  signature.collective = Collective::kBarrier;
+  close_digest(signature, nullptr);
+  return signature;
 }
 
-Statement has_left(dist_status returned) {
-  Statement statement;
-  statement.collective = Collective::kReturn;
-  statement.returned = returned;
-  seal(statement, nullptr);
-  return statement;
+Signature has_left(dist_status returned) {
+  Signature signature;
+  signature.collective = Collective::kReturn;
+  signature.returned = returned;
+  close_digest(signature, nullptr);
+  return signature;
 }
 
 // Of a whole that is cut into rows of tiles; `secret`: what of it is not described.
-Statement on_tiles(Collective collective, int64_t rows, uint64_t secret) {
-  Statement statement;
-  statement.collective = collective;
-  statement.dtype = DIST_F64;
-  statement.ndim = 2;
-  statement.shape[0] = rows;
-  statement.shape[1] = 1;
-  statement.signature = mix(secret, static_cast<uint64_t>(rows));
-  seal(statement, nullptr);
-  return statement;
+Signature on_tiles(Collective collective, int64_t rows, uint64_t secret) {
+  Signature signature;
+  signature.collective = collective;
+  signature.dtype = DIST_F64;
+  signature.ndim = 2;
+  signature.shape[0] = rows;
+  signature.shape[1] = 1;
+  signature.digest = mix(secret, static_cast<uint64_t>(rows));
+  close_digest(signature, nullptr);
+  return signature;
 }
 
 // NULL members have not arrived; failures are of those that left.
 struct Case {
-  std::vector<const Statement*> members;
+  std::vector<const Signature*> members;
   std::vector<const ErrorRecord*> failures;
   Trouble trouble = Trouble::kDisagreement;
   int64_t waited_ns = 0;
   int64_t allowed_ns = 0;
   int32_t part_of = -1;
 
-  explicit Case(std::vector<const Statement*> given)
+  explicit Case(std::vector<const Signature*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
   Evidence evidence() const {
     return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, part_of};
@@ -84,8 +84,8 @@ void has(const char* text, const char* words) {
 }
 
 void the_minority_is_to_blame(void**) {
-  const Statement a = all_reduce(3, "grads");
-  const Statement b = all_reduce(4, "grads");
+  const Signature a = all_reduce(3, "grads");
+  const Signature b = all_reduce(4, "grads");
   for (std::size_t odd = 0; odd < 5; ++odd) {
     Case c({&a, &a, &a, &a, &a});
     c.members[odd] = &b;
@@ -103,8 +103,8 @@ void the_minority_is_to_blame(void**) {
 }
 
 void the_report_is_about_what_most_came_for(void**) {
-  const Statement few = barrier();
-  const Statement most = all_reduce(3, "step");
+  const Signature few = barrier();
+  const Signature most = all_reduce(3, "step");
   const ErrorRecord error = Case({&few, &most, &most}).verdict();
   assert_int_equal(error.replica, 0);
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
@@ -114,8 +114,8 @@ void the_report_is_about_what_most_came_for(void**) {
 }
 
 void a_tie_goes_to_the_lowest_id(void**) {
-  const Statement a = all_reduce(3, nullptr);
-  const Statement b = barrier();
+  const Signature a = all_reduce(3, nullptr);
+  const Signature b = barrier();
   ErrorRecord error = Case({&a, &b}).verdict();
   assert_int_equal(error.replica, 1);
   assert_string_equal(error.expected, "all_reduce SUM f32[3]");
@@ -128,8 +128,8 @@ void a_tie_goes_to_the_lowest_id(void**) {
 }
 
 void tags_that_differ_are_named(void**) {
-  const Statement a = all_reduce(3, "weights");
-  const Statement b = all_reduce(3, "biases");
+  const Signature a = all_reduce(3, "weights");
+  const Signature b = all_reduce(3, "biases");
   const ErrorRecord error = Case({&a, &a, &b}).verdict();
   assert_int_equal(error.replica, 2);
   has(error.expected, "tag \"weights\"");
@@ -137,27 +137,27 @@ void tags_that_differ_are_named(void**) {
 }
 
 void what_is_cut_into_tiles_is_described(void**) {
-  const Statement halo = on_tiles(Collective::kHaloExchange, 4, 1);
-  const Statement grid = on_tiles(Collective::kHaloExchange, 2, 1);
+  const Signature halo = on_tiles(Collective::kHaloExchange, 4, 1);
+  const Signature grid = on_tiles(Collective::kHaloExchange, 2, 1);
   ErrorRecord error = Case({&halo, &grid, &halo}).verdict();
   assert_string_equal(error.expected, "halo_exchange of f64 in a grid of [4, 1]");
   assert_string_equal(error.received, "halo_exchange of f64 in a grid of [2, 1]");
-  const Statement wider = on_tiles(Collective::kHaloExchange, 4, 2);
+  const Signature wider = on_tiles(Collective::kHaloExchange, 4, 2);
   error = Case({&halo, &wider, &halo}).verdict();
   assert_string_equal(error.received,
                       "halo_exchange of f64 in a grid of [4, 1], but with other widths or edges");
-  const Statement reshard = on_tiles(Collective::kReshard, 8, 1);
-  const Statement otherwise = on_tiles(Collective::kReshard, 8, 2);
+  const Signature reshard = on_tiles(Collective::kReshard, 8, 1);
+  const Signature otherwise = on_tiles(Collective::kReshard, 8, 2);
   error = Case({&reshard, &reshard, &otherwise}).verdict();
   assert_string_equal(error.expected, "reshard of [8, 1]");
   assert_string_equal(error.received, "reshard of [8, 1], but with other partitions");
 }
 
 void who_left_is_to_blame(void**) {
-  const Statement a = all_reduce(3, "grads");
-  const Statement b = barrier();
-  const Statement early = has_left(DIST_OK);
-  const Statement failed = has_left(DIST_NOT_FOUND);
+  const Signature a = all_reduce(3, "grads");
+  const Signature b = barrier();
+  const Signature early = has_left(DIST_OK);
+  const Signature failed = has_left(DIST_NOT_FOUND);
   ErrorRecord why;
   copy_text(why.message, "no row 7");
   ErrorRecord error = Case({&a, &b, &early, &a}).verdict();  // before a disagreement
@@ -177,8 +177,8 @@ void who_left_is_to_blame(void**) {
 }
 
 void logical_devices_are_called_so(void**) {
-  const Statement a = all_reduce(3, "grads");
-  const Statement b = barrier();
+  const Signature a = all_reduce(3, "grads");
+  const Signature b = barrier();
   Case c({&a, &b, &a, nullptr});
   assert_int_equal(c.verdict().device, -1);
   c.part_of = 5;
@@ -192,9 +192,9 @@ void logical_devices_are_called_so(void**) {
 }
 
 void when_it_can_be_decided(void**) {
-  const Statement a = all_reduce(3, nullptr);
-  const Statement b = barrier();
-  const Statement left = has_left(DIST_OK);
+  const Signature a = all_reduce(3, nullptr);
+  const Signature b = barrier();
+  const Signature left = has_left(DIST_OK);
   assert_false(Case({&a, &b, nullptr}).decidable());
   assert_true(Case({&a, &b}).decidable());                   // all have come
   assert_true(Case({&a, &a, &b, nullptr, &a}).decidable());  // more than half agree
@@ -203,7 +203,7 @@ void when_it_can_be_decided(void**) {
 }
 
 void a_deadline_names_who_is_missing(void**) {
-  const Statement a = all_reduce(3, "grads");
+  const Signature a = all_reduce(3, "grads");
   Case c({&a, nullptr, &a, nullptr, nullptr});
   c.trouble = Trouble::kDeadline;
   c.waited_ns = 1'500'000'000;
@@ -221,7 +221,7 @@ void a_deadline_names_who_is_missing(void**) {
 }
 
 void a_runs_deadline_is_told_as_such(void**) {
-  const Statement a = all_reduce(3, "grads");
+  const Signature a = all_reduce(3, "grads");
   Case c({&a, nullptr, &a});
   c.trouble = Trouble::kRunDeadline;
   c.allowed_ns = 1'000'000;
@@ -235,7 +235,7 @@ void a_runs_deadline_is_told_as_such(void**) {
 }
 
 void cancelling_blames_nobody(void**) {
-  const Statement a = all_reduce(3, "grads");
+  const Signature a = all_reduce(3, "grads");
   Case c({&a, nullptr});
   c.trouble = Trouble::kCancelled;
   ErrorRecord error = c.verdict();
@@ -261,15 +261,15 @@ void long_texts_are_cut_between_characters(void**) {
     }
   };
   for (std::size_t shift = 0; shift < 4; ++shift) {
-    std::vector<Statement> statements;
+    std::vector<Signature> signatures;
     for (int64_t i = 0; i < 60; ++i) {
       std::string tag(shift, 'x');
       while (tag.size() < 60) tag += "\xF0\x9F\x90\x88";
-      statements.push_back(all_reduce(i, tag.c_str()));
-      whole(statements.back().tag, sizeof statements.back().tag);
+      signatures.push_back(all_reduce(i, tag.c_str()));
+      whole(signatures.back().tag, sizeof signatures.back().tag);
     }
-    std::vector<const Statement*> members;
-    for (const Statement& statement : statements) members.push_back(&statement);
+    std::vector<const Signature*> members;
+    for (const Signature& signature : signatures) members.push_back(&signature);
     const ErrorRecord error = Case(members).verdict();
     assert_true(std::strlen(error.message) > 1000);
     whole(error.message, sizeof error.message);
@@ -277,21 +277,21 @@ void long_texts_are_cut_between_characters(void**) {
     whole(error.received, sizeof error.received);
     char small[20];
     for (std::size_t size = 1; size <= sizeof small; ++size) {
-      describe(statements[7], small, size);
+      describe(signatures[7], small, size);
       assert_true(std::strlen(small) < size);
     }
   }
 }
 
 void signatures_tell_fields_apart(void**) {
-  const Statement plain = all_reduce(3, "a");
-  assert_int_equal(plain.signature, all_reduce(3, "a").signature);
-  assert_int_not_equal(plain.signature, all_reduce(4, "a").signature);
-  assert_int_not_equal(plain.signature, all_reduce(3, "b").signature);
-  assert_int_not_equal(plain.signature, all_reduce(3, nullptr).signature);
-  assert_int_not_equal(plain.signature, barrier().signature);
+  const Signature plain = all_reduce(3, "a");
+  assert_int_equal(plain.digest, all_reduce(3, "a").digest);
+  assert_int_not_equal(plain.digest, all_reduce(4, "a").digest);
+  assert_int_not_equal(plain.digest, all_reduce(3, "b").digest);
+  assert_int_not_equal(plain.digest, all_reduce(3, nullptr).digest);
+  assert_int_not_equal(plain.digest, barrier().digest);
   // However its function ended, a member that left agrees with others that did.
-  assert_int_equal(has_left(DIST_OK).signature, has_left(DIST_NOT_FOUND).signature);
+  assert_int_equal(has_left(DIST_OK).digest, has_left(DIST_NOT_FOUND).digest);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ enum class Act {
   kAlone,     // the same, by the last one to come
   kOneWay,    // member 0's input to all outputs, as broadcast does: only member 0 waits at the end
   kTickets,   // blocks that go to whoever comes first
-  kTravel,    // bytes that travel with the lines, as a small all_reduce's do: nobody waits at the end
+  kTravel,    // bytes that travel with the slots, as a small all_reduce's do: nobody waits at the end
   kRefuse,    // an exchange in which member 0 finds that all must not go on
   kHasty,     // an exchange that does not wait at the end: a mistake
   kFail,      // no collective: the function returns an error
@@ -76,9 +76,9 @@ class Arena {
 };
 
 template <class Sync>
-class Meeting {
+class Round {
  public:
-  explicit Meeting(const Plan& plan) : plan_(plan), size_(static_cast<int>(plan.programs.size())) {}
+  explicit Round(const Plan& plan) : plan_(plan), size_(static_cast<int>(plan.programs.size())) {}
 
   Explorer::Scenario scenario() {
     return {[this](Explorer& explorer) { make(explorer); }, [this] { return verdict(); }};
@@ -182,11 +182,11 @@ class Meeting {
   Status perform(int me, const Step& step) {
     if (step.act == Act::kFail) return fail(DIST_UNKNOWN, "member %d fails", me);
     DIST_TRY(group_->open());
-    Statement& statement = group_->draft(me);
-    statement.collective = step.act == Act::kBarrier  ? Collective::kBarrier
+    Signature& signature = group_->draft(me);
+    signature.collective = step.act == Act::kBarrier  ? Collective::kBarrier
                            : step.act == Act::kOneWay ? Collective::kBroadcast
                                                       : Collective::kAllReduce;
-    seal(statement, step.tag);
+    close_digest(signature, step.tag);
     if (step.act == Act::kBarrier) return group_->arrive(me, 0);
     if (step.act == Act::kTravel) return travel(me);
 
@@ -201,7 +201,7 @@ class Meeting {
   }
 
   Status travel(int me) {
-    // Beside the lines; an oversubscribed group has no such place.
+    // Beside the slots; an oversubscribed group has no such place.
     const std::size_t size = plan_.oversubscribed ? sizeof(int) : EagerPayload::kBytes;
     const auto sent = [&](int member) {
       return 10 * member + static_cast<int>(seats_[me].outcomes.size()) + 1;
@@ -263,8 +263,8 @@ class Meeting {
     }
   }
   void copy(int by, int from, int to) {
-    auto& source = *static_cast<Buffers*>(const_cast<void*>(group_->line(by, from).extra));
-    auto& target = *static_cast<Buffers*>(const_cast<void*>(group_->line(by, to).extra));
+    auto& source = *static_cast<Buffers*>(const_cast<void*>(group_->slot(by, from).extra));
+    auto& target = *static_cast<Buffers*>(const_cast<void*>(group_->slot(by, to).extra));
     Sync::reading(source.in);
     Sync::writing(target.out[from]);
     target.out[from] = source.in;
@@ -370,7 +370,7 @@ class Meeting {
     for (int me = 0; me < size_; ++me) {
       const std::string who = "member " + std::to_string(me) + "'s ";
       for (const char* text :
-           {"line 0", "line 0.sleepers", "line 0.cpu", "line 1", "line 1.sleepers", "line 1.cpu", "ticket 0",
+           {"slot 0", "slot 0.sleepers", "slot 0.cpu", "slot 1", "slot 1.sleepers", "slot 1.cpu", "ticket 0",
             "ticket 1", "done", "done.sleepers", "entered", "left"}) {
         names.push_back(who + text);
       }

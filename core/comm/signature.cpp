@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/comm/statement.hpp"
+#include "core/comm/signature.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -58,7 +58,7 @@ class MemberLines {
   explicit MemberLines(const Evidence& evidence) noexcept : evidence_(evidence) {}
 
   void print(Text& text) const noexcept {
-    const auto n = evidence_.statements.size();
+    const auto n = evidence_.signatures.size();
     for (std::size_t i = 0; i < n; ++i) {
       if (first_alike(i) != i) continue;
       text.add("; ");
@@ -69,7 +69,7 @@ class MemberLines {
 
   // "replica 3" or "replicas 3, 5-7": all whose line is like that of `like`.
   void ids(Text& text, std::size_t like) const noexcept {
-    const auto n = evidence_.statements.size();
+    const auto n = evidence_.signatures.size();
     std::size_t members = 0;
     for (std::size_t i = like; i < n; ++i) members += first_alike(i) == like;
     text.add(members == 1 ? "%s " : "%ss ", member_word(evidence_.part_of));
@@ -90,22 +90,22 @@ class MemberLines {
 
  private:
   void line(Text& text, std::size_t member) const noexcept {
-    const Statement* statement = evidence_.statements[member];
-    if (statement == nullptr) {
+    const Signature* signature = evidence_.signatures[member];
+    if (signature == nullptr) {
       text.add(": has not arrived");
       return;
     }
     char what[160];
-    describe(*statement, what, sizeof what);
+    describe(*signature, what, sizeof what);
     text.add(": %s", what);
-    if (statement->tag[0] != '\0') text.add(" (tag %s)", statement->tag);
+    if (signature->tag[0] != '\0') text.add(" (tag %s)", signature->tag);
   }
 
   bool alike(std::size_t a, std::size_t b) const noexcept {
-    const Statement* x = evidence_.statements[a];
-    const Statement* y = evidence_.statements[b];
+    const Signature* x = evidence_.signatures[a];
+    const Signature* y = evidence_.signatures[b];
     if (x == nullptr || y == nullptr) return x == y;
-    return x->signature == y->signature && x->returned == y->returned;
+    return x->digest == y->digest && x->returned == y->returned;
   }
 
   std::size_t first_alike(std::size_t member) const noexcept {
@@ -118,26 +118,26 @@ class MemberLines {
   const Evidence& evidence_;
 };
 
-void add_shape(Text& text, const Statement& statement) noexcept {
-  for (int i = 0; i < statement.ndim && i < Statement::kDims; ++i) {
-    text.add(i == 0 ? "[%lld" : ", %lld", static_cast<long long>(statement.shape[i]));
+void add_shape(Text& text, const Signature& signature) noexcept {
+  for (int i = 0; i < signature.ndim && i < Signature::kDims; ++i) {
+    text.add(i == 0 ? "[%lld" : ", %lld", static_cast<long long>(signature.shape[i]));
   }
-  text.add(statement.ndim > Statement::kDims ? ", ...]" : statement.ndim == 0 ? "[]" : "]");
+  text.add(signature.ndim > Signature::kDims ? ", ...]" : signature.ndim == 0 ? "[]" : "]");
 }
 
-bool left(const Statement* statement) noexcept {
-  return statement != nullptr && statement->collective == Collective::kReturn;
+bool left(const Signature* signature) noexcept {
+  return signature != nullptr && signature->collective == Collective::kReturn;
 }
 
-// The member whose statement has the most followers among those that did not leave; ties go to the lowest id.
-int majority_of(std::span<const Statement* const> statements, std::size_t* out_followers) noexcept {
+// The member whose signature has the most followers among those that did not leave; ties go to the lowest id.
+int majority_of(std::span<const Signature* const> signatures, std::size_t* out_followers) noexcept {
   int best = -1;
   std::size_t most = 0;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    if (statements[i] == nullptr || left(statements[i])) continue;
+  for (std::size_t i = 0; i < signatures.size(); ++i) {
+    if (signatures[i] == nullptr || left(signatures[i])) continue;
     std::size_t followers = 0;
-    for (const Statement* other : statements) {
-      followers += other != nullptr && other->signature == statements[i]->signature;
+    for (const Signature* other : signatures) {
+      followers += other != nullptr && other->digest == signatures[i]->digest;
     }
     if (followers > most) {
       most = followers;
@@ -150,12 +150,12 @@ int majority_of(std::span<const Statement* const> statements, std::size_t* out_f
 
 void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text& text) noexcept {
   const auto member = static_cast<std::size_t>(culprit);
-  const Statement& statement = *evidence.statements[member];
+  const Signature& signature = *evidence.signatures[member];
   error.code = DIST_ABORTED;
   const char* const word = member_word(evidence.part_of);
   const ErrorRecord* failure = evidence.failures[member];
-  if (statement.returned != DIST_OK) {
-    text.add("%s %d failed with %s: %s", word, member_id(evidence, member), status_name(statement.returned),
+  if (signature.returned != DIST_OK) {
+    text.add("%s %d failed with %s: %s", word, member_id(evidence, member), status_name(signature.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
     hint_to_mend(error, evidence.part_of);
   } else {
@@ -164,18 +164,18 @@ void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text&
         .add("every %s must make the same collectives: one without input takes part with an empty batch",
              word);
   }
-  Text(error.received).add("returned %s", status_name(statement.returned));
+  Text(error.received).add("returned %s", status_name(signature.returned));
 }
 
-void add_tag(Text text, const Statement& statement) noexcept {
-  if (statement.tag[0] == '\0') {
-    text.add("%s without a tag", called_name(statement));
+void add_tag(Text text, const Signature& signature) noexcept {
+  if (signature.tag[0] == '\0') {
+    text.add("%s without a tag", called_name(signature));
   } else {
-    text.add("%s with tag \"%s\"", called_name(statement), statement.tag);
+    text.add("%s with tag \"%s\"", called_name(signature), signature.tag);
   }
 }
 
-// What describe() leaves out of a statement.
+// What describe() leaves out of a signature.
 const char* not_described(Collective collective) noexcept {
   switch (collective) {
     case Collective::kHaloExchange: return "other widths or edges";
@@ -186,19 +186,19 @@ const char* not_described(Collective collective) noexcept {
 }
 
 void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
-  const auto statements = evidence.statements;
+  const auto signatures = evidence.signatures;
   std::size_t followers = 0;
-  const int reference = majority_of(statements, &followers);
-  const Statement& expected = *statements[static_cast<std::size_t>(reference)];
+  const int reference = majority_of(signatures, &followers);
+  const Signature& expected = *signatures[static_cast<std::size_t>(reference)];
   std::size_t differing = 0;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    if (statements[i] == nullptr || statements[i]->signature == expected.signature) continue;
+  for (std::size_t i = 0; i < signatures.size(); ++i) {
+    if (signatures[i] == nullptr || signatures[i]->digest == expected.digest) continue;
     if (error.replica < 0) error.replica = static_cast<int32_t>(i);
     ++differing;
   }
-  // Nobody differs: whoever asked for a verdict knows more than the lines say.
+  // Nobody differs: whoever asked for a verdict knows more than the slots say.
   if (error.replica < 0) error.replica = static_cast<int32_t>(reference);
-  const Statement& received = *statements[static_cast<std::size_t>(error.replica)];
+  const Signature& received = *signatures[static_cast<std::size_t>(error.replica)];
   error.code = DIST_INVALID_ARGUMENT;
   describe(expected, error.expected, sizeof error.expected);
   describe(received, error.received, sizeof error.received);
@@ -219,10 +219,10 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
 
 void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   error.code = DIST_DEADLINE_EXCEEDED;
-  const auto n = evidence.statements.size();
+  const auto n = evidence.signatures.size();
   std::size_t missing = n;
   for (std::size_t i = n; i-- > 0;) {
-    if (evidence.statements[i] == nullptr) missing = i;
+    if (evidence.signatures[i] == nullptr) missing = i;
   }
   const bool of_run = evidence.trouble == Trouble::kRunDeadline;
   const DurationText waited(evidence.waited_ns);
@@ -248,13 +248,13 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
 }
 
 // What most of those that did arrive came for; where all have left, that.
-const Statement* meeting_of(const Evidence& evidence) noexcept {
+const Signature* expected_of(const Evidence& evidence) noexcept {
   std::size_t followers = 0;
-  if (const int best = majority_of(evidence.statements, &followers); best >= 0) {
-    return evidence.statements[static_cast<std::size_t>(best)];
+  if (const int best = majority_of(evidence.signatures, &followers); best >= 0) {
+    return evidence.signatures[static_cast<std::size_t>(best)];
   }
-  for (const Statement* statement : evidence.statements) {
-    if (statement != nullptr) return statement;
+  for (const Signature* signature : evidence.signatures) {
+    if (signature != nullptr) return signature;
   }
   return nullptr;
 }
@@ -267,101 +267,101 @@ void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept {
            part_of < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
-const char* called_name(const Statement& statement) noexcept {
+const char* called_name(const Signature& signature) noexcept {
   static constexpr const char* kMergers[] = {"merge_call", "replica_variable", "replica_assign",
                                              "replica_scatter", "replica_update"};
-  return statement.collective == Collective::kMergeCall ? kMergers[statement.kind]
-                                                        : collective_name(statement.collective);
+  return signature.collective == Collective::kMergeCall ? kMergers[signature.kind]
+                                                        : collective_name(signature.collective);
 }
 
 const char* collective_name(Collective collective) noexcept {
   return collective_name(static_cast<int32_t>(collective));
 }
 
-void seal(Statement& statement, const char* tag) noexcept {
-  uint64_t signature = mix(statement.signature, static_cast<uint64_t>(statement.collective));
-  signature = mix(signature, static_cast<uint32_t>(statement.op) |
-                                 static_cast<uint64_t>(static_cast<uint32_t>(statement.root)) << 32);
-  signature = mix(signature, static_cast<uint32_t>(statement.kind) |
-                                 static_cast<uint64_t>(static_cast<uint32_t>(statement.numerics)) << 32);
-  signature = mix(signature, static_cast<uint64_t>(statement.tensors) ^
-                                 static_cast<uint64_t>(statement.asynchronous) << 62);
-  signature = mix(signature, reinterpret_cast<uintptr_t>(statement.function));
+void close_digest(Signature& signature, const char* tag) noexcept {
+  uint64_t digest = mix(signature.digest, static_cast<uint64_t>(signature.collective));
+  digest = mix(digest, static_cast<uint32_t>(signature.op) |
+                           static_cast<uint64_t>(static_cast<uint32_t>(signature.root)) << 32);
+  digest = mix(digest, static_cast<uint32_t>(signature.kind) |
+                           static_cast<uint64_t>(static_cast<uint32_t>(signature.numerics)) << 32);
+  digest = mix(
+      digest, static_cast<uint64_t>(signature.tensors) ^ static_cast<uint64_t>(signature.asynchronous) << 62);
+  digest = mix(digest, reinterpret_cast<uintptr_t>(signature.function));
   if (tag != nullptr) {
-    copy_shown(statement.tag, tag);
-    for (const char* c = statement.tag; *c != '\0'; ++c) signature = mix(signature, static_cast<uint8_t>(*c));
+    copy_shown(signature.tag, tag);
+    for (const char* c = signature.tag; *c != '\0'; ++c) digest = mix(digest, static_cast<uint8_t>(*c));
   } else {
-    statement.tag[0] = '\0';
+    signature.tag[0] = '\0';
   }
-  statement.signature = signature;
+  signature.digest = digest;
 }
 
-const Statement& departure() noexcept {
-  static const Statement kDeparture = [] {
-    Statement statement;
-    statement.collective = Collective::kReturn;
-    seal(statement, nullptr);
-    return statement;
+const Signature& departure() noexcept {
+  static const Signature kDeparture = [] {
+    Signature signature;
+    signature.collective = Collective::kReturn;
+    close_digest(signature, nullptr);
+    return signature;
   }();
   return kDeparture;
 }
 
-void describe(const Statement& statement, char* out, std::size_t size) noexcept {
+void describe(const Signature& signature, char* out, std::size_t size) noexcept {
   Text text(out, size);
-  if (statement.collective == Collective::kReturn) {
-    text.add("has left its function (%s)", status_name(statement.returned));
+  if (signature.collective == Collective::kReturn) {
+    text.add("has left its function (%s)", status_name(signature.returned));
     return;
   }
-  if (statement.asynchronous == 1) text.add("asynchronous ");
-  if (statement.asynchronous == 2) text.add("plan of ");
-  text.add("%s", called_name(statement));
-  if (statement.op != 0) text.add(" %s", op_name(statement.op));
-  if (statement.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
-  if (statement.collective == Collective::kScan && statement.kind == DIST_SCAN_EXCLUSIVE)
+  if (signature.asynchronous == 1) text.add("asynchronous ");
+  if (signature.asynchronous == 2) text.add("plan of ");
+  text.add("%s", called_name(signature));
+  if (signature.op != 0) text.add(" %s", op_name(signature.op));
+  if (signature.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
+  if (signature.collective == Collective::kScan && signature.kind == DIST_SCAN_EXCLUSIVE)
     text.add(" (exclusive)");
-  if (statement.root >= 0)
-    text.add(traits_of(statement.collective).destinations == Ends::kRoot ? " to %d" : " from %d",
-             statement.root);
-  if (statement.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(statement.tensors));
-  if (statement.tensors > 0) {
-    text.add(" %s", dtype_name(statement.dtype));
-    add_shape(text, statement);
+  if (signature.root >= 0)
+    text.add(traits_of(signature.collective).destinations == Ends::kRoot ? " to %d" : " from %d",
+             signature.root);
+  if (signature.tensors > 1) text.add(" of %lld tensors,", static_cast<long long>(signature.tensors));
+  if (signature.tensors > 0) {
+    text.add(" %s", dtype_name(signature.dtype));
+    add_shape(text, signature);
   }
-  if (statement.collective == Collective::kHaloExchange) {
-    text.add(" of %s in a grid of ", dtype_name(statement.dtype));
-    add_shape(text, statement);
+  if (signature.collective == Collective::kHaloExchange) {
+    text.add(" of %s in a grid of ", dtype_name(signature.dtype));
+    add_shape(text, signature);
   }
-  if (statement.collective == Collective::kReshard) {
+  if (signature.collective == Collective::kReshard) {
     text.add(" of ");
-    add_shape(text, statement);
+    add_shape(text, signature);
   }
-  if (statement.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(statement.elements));
-  if (statement.axis >= 0) text.add(" along axis %d", statement.axis);
-  if (statement.contributes) text.add(" with options->contributions");
-  if (statement.weighted) text.add(" with weights");
+  if (signature.tensors > 1) text.add(" ... (%lld elements)", static_cast<long long>(signature.elements));
+  if (signature.axis >= 0) text.add(" along axis %d", signature.axis);
+  if (signature.contributes) text.add(" with options->contributions");
+  if (signature.weighted) text.add(" with weights");
   // An internal one says nothing to the host.
-  const bool own = statement.collective == Collective::kMergeCall && statement.kind != 0;
-  if (statement.function != nullptr && !own) text.add(" of function %p", statement.function);
-  if (statement.element_bytes != 0) text.add(" of elements of %d bytes", statement.element_bytes);
+  const bool own = signature.collective == Collective::kMergeCall && signature.kind != 0;
+  if (signature.function != nullptr && !own) text.add(" of function %p", signature.function);
+  if (signature.element_bytes != 0) text.add(" of elements of %d bytes", signature.element_bytes);
 }
 
-void name_meeting(const Statement& statement, int64_t sequence, char* out, std::size_t size) noexcept {
+void name_round(const Signature& signature, int64_t sequence, char* out, std::size_t size) noexcept {
   Text text(out, size);
-  if (statement.asynchronous == 1) text.add("asynchronous ");
-  if (statement.asynchronous == 2) text.add("plan of ");
-  text.add("%s #%lld", called_name(statement), static_cast<long long>(sequence));
-  if (statement.tag[0] != '\0') text.add(" (tag %s)", statement.tag);
+  if (signature.asynchronous == 1) text.add("asynchronous ");
+  if (signature.asynchronous == 2) text.add("plan of ");
+  text.add("%s #%lld", called_name(signature), static_cast<long long>(sequence));
+  if (signature.tag[0] != '\0') text.add(" (tag %s)", signature.tag);
 }
 
 bool decidable(const Evidence& evidence) noexcept {
-  for (const Statement* statement : evidence.statements) {
-    if (left(statement)) return true;
+  for (const Signature* signature : evidence.signatures) {
+    if (left(signature)) return true;
   }
   std::size_t followers = 0;
-  majority_of(evidence.statements, &followers);
-  if (followers * 2 > evidence.statements.size()) return true;
-  for (const Statement* statement : evidence.statements) {
-    if (statement == nullptr) return false;
+  majority_of(evidence.signatures, &followers);
+  if (followers * 2 > evidence.signatures.size()) return true;
+  for (const Signature* signature : evidence.signatures) {
+    if (signature == nullptr) return false;
   }
   return true;
 }
@@ -372,7 +372,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   error.sequence = evidence.sequence;
   error.group = evidence.group;
   Text text(error.message);
-  if (const Statement* expected = meeting_of(evidence)) {
+  if (const Signature* expected = expected_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
     describe(*expected, error.expected, sizeof error.expected);
     copy_text(error.tag, expected->tag);
@@ -395,14 +395,14 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
     case Trouble::kRunDeadline: write_deadline(evidence, error, text); break;
     case Trouble::kNone:
     case Trouble::kDisagreement: {
-      for (std::size_t i = 0; i < evidence.statements.size() && error.replica < 0; ++i) {
+      for (std::size_t i = 0; i < evidence.signatures.size() && error.replica < 0; ++i) {
         // A member that failed is to blame before one that merely returned.
-        if (left(evidence.statements[i]) && evidence.statements[i]->returned != DIST_OK) {
+        if (left(evidence.signatures[i]) && evidence.signatures[i]->returned != DIST_OK) {
           error.replica = static_cast<int32_t>(i);
         }
       }
-      for (std::size_t i = 0; i < evidence.statements.size() && error.replica < 0; ++i) {
-        if (left(evidence.statements[i])) error.replica = static_cast<int32_t>(i);
+      for (std::size_t i = 0; i < evidence.signatures.size() && error.replica < 0; ++i) {
+        if (left(evidence.signatures[i])) error.replica = static_cast<int32_t>(i);
       }
       if (error.replica >= 0) {
         write_left(evidence, error.replica, error, text);
