@@ -111,6 +111,9 @@ inline Status require_zero(int32_t reserved, const char* field) noexcept {
   return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
 }
 
+// The memory behind an allocator of the host's; all zero: malloc() and free(). `name` begins the message.
+Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
+
 // No version will have longer options, or rows; what claims to be longer was never initialized.
 inline constexpr std::size_t kMostOptionBytes = 4096;
 

@@ -318,12 +318,6 @@ dist_status dist_device_axis_group(dist_replica* device, const char* name, const
 
 namespace {
 
-// Only who meets, what it is called, and how long one waits.
-Status require_blocking(const dist_collective_options& options, const char* name) noexcept {
-  if (options.out_work == nullptr) return kOk;
-  return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
-}
-
 constexpr int64_t kNoWidths[DIST_MAX_NDIM] = {};
 constexpr int32_t kZeroEdges[DIST_MAX_NDIM] = {};
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.h: running replicas, what a replica knows of itself, and the object that asks to end early.
+#include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "core/base/cancel.hpp"
+#include "core/run/merge_call.hpp"
 #include "core/run/run_values.hpp"
 #include "core/strategy/scope.hpp"
 
@@ -19,6 +21,20 @@ dist_status call_values(const ValuesFunction& self, Replica& replica, Value* arg
   const auto function = reinterpret_cast<dist_values_fn>(self.host_function);
   dist_value* result = nullptr;
   const dist_status status = function(wrap(&replica), wrap(args), wrap(kwargs), &result, self.user_data);
+  *out_result = unwrap(result);
+  return status;
+}
+
+struct HostMerge {
+  dist_merge_fn function;
+  void* user_data;
+  dist_strategy* strategy;
+};
+
+dist_status call_merge(Value& args, Value** out_result, void* context) {
+  const auto& host = *static_cast<const HostMerge*>(context);
+  dist_value* result = nullptr;
+  const dist_status status = host.function(host.strategy, wrap(&args), &result, host.user_data);
   *out_result = unwrap(result);
   return status;
 }
@@ -156,6 +172,24 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
   });
 }
 
+dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
+                            const dist_collective_options* options, dist_value** out_result) {
+  return with_caller(replica, options, "dist_merge_call",
+                     [&](const Caller& caller, const dist_collective_options& given) -> Status {
+                       DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
+                       DIST_TRY(require_plain(given, "dist_merge_call"));
+                       if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
+                       dist_strategy* strategy = dist_replica_strategy(replica);
+                       HostMerge host{fn, user_data, strategy};
+                       const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
+                       ValueRef result;
+                       DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
+                                           caller.tag, caller.timeout_ns, &result));
+                       if (out_result != nullptr) *out_result = wrap(result.take());
+                       return kOk;
+                     });
+}
+
 namespace {
 
 Status check_process(const Cancel& cancel, const char* call) noexcept {
@@ -169,10 +203,8 @@ dist_status dist_cancel_create(const dist_allocator* allocator, dist_cancel** ou
   return guard([&]() -> Status {
     DIST_TRY(require(out_cancel, "dist_cancel_create", "out_cancel"));
     const dist_allocator chosen = allocator == nullptr ? dist_allocator{} : *allocator;
-    if ((chosen.alloc == nullptr) != (chosen.free == nullptr))
-      return invalid_argument("dist_cancel_create(): alloc and free come together, or neither");
-    const auto memory = Ref<Memory>::adopt(Memory::create(chosen));
-    if (!memory) return out_of_memory();
+    Ref<Memory> memory;
+    DIST_TRY(create_memory(chosen, "dist_cancel_create()", &memory));
     *out_cancel = wrap(make_counted<Cancel>(*memory).take());
     return kOk;
   });
