@@ -165,9 +165,7 @@ Status read_update(const GivenUpdate& given, const char* call, UpdateCall* out) 
   if (given.function == nullptr) return invalid_argument("%s(): fn is NULL", call);
   dist_update_options known;
   DIST_TRY(read_options(given.options, &known, "dist_update_options"));
-  if (known.ungrouped != 0 && known.ungrouped != 1) {
-    return invalid_argument("dist_update_options.ungrouped is %d; it is 0 or 1", known.ungrouped);
-  }
+  DIST_TRY(require_flag(known.ungrouped, "dist_update_options.ungrouped"));
   out->fn = {call_update_values, &given.host, reinterpret_cast<const void*>(given.function)};
   out->args = unwrap(given.args);
   out->kwargs = unwrap(given.kwargs);

@@ -51,21 +51,14 @@ Status check_flags(const dist_run_options& options) noexcept {
   if (batch < -1 || batch > 1) {
     return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d; it is 0, 1 or -1", batch);
   }
-  const int32_t bucketizing = options.bucketizing_dynamic_shape;
-  if (bucketizing != 0 && bucketizing != 1) {
-    return invalid_argument("dist_run_options.bucketizing_dynamic_shape is %d; it is 0 or 1", bucketizing);
-  }
-  return kOk;
+  return require_flag(options.bucketizing_dynamic_shape, "dist_run_options.bucketizing_dynamic_shape");
 }
 
 Status read_limits(const dist_run_options* options, RunLimits* out) noexcept {
   dist_run_options given;
   DIST_TRY(read_options(options, &given, "dist_run_options"));
   DIST_TRY(require_zero(given.reserved, "dist_run_options.reserved"));
-  if (given.timeout_ns < 0) {
-    return invalid_argument("dist_run_options.timeout_ns is %lld; it is at least 0, which means none",
-                            static_cast<long long>(given.timeout_ns));
-  }
+  DIST_TRY(require_timeout(given.timeout_ns, "dist_run_options.timeout_ns"));
   DIST_TRY(check_flags(given));
   *out = {given.timeout_ns, unwrap(given.cancel)};
   return kOk;
