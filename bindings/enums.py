@@ -139,6 +139,13 @@ def go_words(ordered):
 # ---- Java ----
 
 
+JAVA_HEAD = """// SPDX-License-Identifier: Apache-2.0
+// Written by bindings/enums.py from the headers: do not edit.
+
+package org.libdist;
+"""
+
+
 def java_doc(text, indent=""):
     lines = wrapped(html.escape(text, quote=False), WIDTH - len(indent) - 7)
     if len(lines) == 1:
@@ -183,11 +190,7 @@ def java_enum(row, functions):
         for (name, value, doc), last in zip(members, [False] * (len(members) - 1) + [True])
     )
     imports = "import org.libdist.internal.DistModule;\n\n" if row.names else ""
-    return f"""// SPDX-License-Identifier: Apache-2.0
-// Written by bindings/enums.py from the headers: do not edit.
-
-package org.libdist;
-
+    return f"""{JAVA_HEAD}
 {imports}{java_doc(row.doc_of("java"))}public enum {row.java} {{
 {listed}
     final int code;
@@ -208,11 +211,7 @@ package org.libdist;
 def java_words(ordered):
     entries = [f'Map.entry("{begin}", "{name}")' for begin, name in beginnings(ordered, "java")]
     listed = ",\n            ".join(entries)
-    return f"""// SPDX-License-Identifier: Apache-2.0
-// Written by bindings/enums.py from the headers: do not edit.
-
-package org.libdist;
-
+    return f"""{JAVA_HEAD}
 import java.util.Map;
 
 /** For {{@link Words}}. */

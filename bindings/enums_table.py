@@ -16,14 +16,21 @@ else has a default:
     left_out           (language, constant or "all") -> why it does not offer that
 """
 import re
+from dataclasses import dataclass, field
 
 # What does not become Camel by itself.
 CAMEL = {"BF16": "BF16", "NCCL": "NCCL", "SGD": "SGD", "NDIM": "NDim"}
 ANY_CASE = "in any case: for settings that are read from a file or a command line"
+AS_BEFORE = "the name that the language before it has"
 
 
 class Error(Exception):
     """The headers and the table do not fit together."""
+
+
+def comment_of(declared):
+    """What the header says of it, on one line; "" for nothing."""
+    return " ".join((declared["comment"] or {"text": ""})["text"].split())
 
 
 class Constant:
@@ -31,7 +38,7 @@ class Constant:
 
     def __init__(self, row, declared):
         self.name, self.value = declared["name"], declared["value"]
-        self.comment = " ".join((declared["comment"] or {"text": ""})["text"].split())
+        self.comment = comment_of(declared)
         self.short = row.shorts.get(self.name, self.name[len(row.prefix) :])
         camel = "".join(CAMEL.get(word, word.capitalize()) for word in self.short.split("_"))
         self.go = row.go_names.get(self.short, row.go_name.format(camel))
@@ -39,33 +46,38 @@ class Constant:
             raise Error(f"{self.name} does not begin with {row.prefix}: its row in enums_table.py needs `shorts`")
 
 
+@dataclass
 class Enum:
     """A row of the table."""
 
-    def __init__(self, first, prefix, **given):
-        self.first, self.prefix = first, prefix
-        self.go = given.pop("go", None)
-        self.java = given.pop("java", self.go)
-        self.python = given.pop("python", self.java)
-        self.go_name = given.pop("go_name", "{}")
-        self.go_names = given.pop("go_names", {})
-        self.shorts = given.pop("shorts", {})
-        self.doc = given.pop("doc", {})
-        self.docs = given.pop("docs", {})
-        self.names = given.pop("names", None)
-        self.from_doc = given.pop("from_doc", ANY_CASE)
-        self.others = given.pop("others", None)
-        self.java_body = given.pop("java_body", "")
-        self.go_words = given.pop("go_words", True)
-        self.left_out = given.pop("left_out", {})
+    first: str
+    prefix: str
+    go: str | None = None
+    java: str | None = AS_BEFORE
+    python: str | None = AS_BEFORE
+    go_name: str = "{}"
+    go_names: dict = field(default_factory=dict)
+    shorts: dict = field(default_factory=dict)
+    doc: str | dict = ""
+    docs: dict = field(default_factory=dict)
+    names: str | None = None
+    from_doc: str = ANY_CASE
+    others: str | None = None
+    java_body: str = ""
+    go_words: bool = True
+    left_out: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.java is AS_BEFORE:
+            self.java = self.go
+        if self.python is AS_BEFORE:
+            self.python = self.java
         if self.java is None and ("java", "all") not in self.left_out:
-            raise TypeError(f"{first}: Java has a type of it, or `left_out` says why not")
-        if given:
-            raise TypeError(f"{first}: unknown: {', '.join(given)}")
+            raise TypeError(f"{self.first}: Java has a type of it, or `left_out` says why not")
 
     def take(self, declared):
         """The constants that the headers have."""
-        self.comment = " ".join((declared["comment"] or {"text": ""})["text"].split())
+        self.comment = comment_of(declared)
         self.constants = [Constant(self, one) for one in declared["constants"]]
         shorts = {one.short for one in self.constants} | {"all"}
         for short in {*self.docs, *self.go_names, *(constant for _, constant in self.left_out)} - shorts:

@@ -40,7 +40,7 @@ INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
-FIELD = re.compile(r"(\w+) {1,}(\S.*)")
+FIELD = re.compile(r"(\w+) +(\S.*)")
 ATTRIBUTES = {"DIST_API", "DIST_NODISCARD"}
 
 
@@ -123,8 +123,7 @@ class Parser:
         return None
 
     def next(self):
-        while self.at < len(self.tokens) and self.tokens[self.at].kind == "comment":
-            self.at += 1
+        self.leading()
         if self.at == len(self.tokens):
             raise Error(f"{self.name}: ends in the middle of a declaration")
         self.at += 1
@@ -170,18 +169,12 @@ class Parser:
 
     def type(self):
         """`const char *const *`, up to the declared name."""
-        words, const = [], False
-        while True:
-            word = self.peek()
-            if word is None or word.kind != "word":
+        words = []
+        while not words or words[-1] in ("const", "struct", "unsigned", "signed"):
+            if self.peek() is None or self.peek().kind != "word":
                 self.fail("a type is wanted")
-            if word.text in ("const", "struct", "unsigned", "signed"):
-                const = const or word.text == "const"
-                words.append(self.next().text)
-                continue
             words.append(self.next().text)
-            break
-        base, stars = words[-1], ""
+        base, const, stars = words[-1], "const" in words, ""
         while self.peek() is not None and self.peek().text in ("*", "const"):
             stars += "*" if self.next().text == "*" else "const "
         text = " ".join(words) + (" " + stars.strip() if stars else "")

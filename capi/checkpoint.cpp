@@ -2,11 +2,10 @@
 // checkpoint.h: checkpoints.
 #include "core/strategy/checkpoint.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <memory_resource>
 #include <vector>
 
+#include "capi/dataset.hpp"
 #include "capi/guard.hpp"
 #include "core/checkpoint/file_error.hpp"
 #include "core/checkpoint/reader.hpp"
@@ -41,7 +40,7 @@ class Request {
         return invalid_argument("%s(): options->names[%zu] is NULL", name_, i);
       variables_.push_back(capi::unwrap(variables[i]));
     }
-    return options_.position == nullptr ? kOk : read_position();
+    return options_.position == nullptr ? kOk : read_position(options_.position, &position_);
   }
 
   CrossReplica context() noexcept { return strategy_.cross_replica(); }
@@ -63,24 +62,11 @@ class Request {
     }
     return kOk;
   }
-  // Of the host's position as much as it has room for.
   void give_position() const noexcept {
-    if (options_.position == nullptr) return;
-    const uint32_t size = options_.position->struct_size;
-    const dist_position full = {
-        size, 0, position_.pass, position_.elements, position_.examples, position_.batches};
-    std::memcpy(options_.position, &full, std::min<std::size_t>(size, sizeof full));
+    if (options_.position != nullptr) write_position(position_, options_.position);
   }
 
  private:
-  Status read_position() noexcept {
-    dist_position given;
-    DIST_TRY(read_options(options_.position, &given, "dist_position"));
-    DIST_TRY(require_zero(given.reserved, "dist_position.reserved"));
-    position_ = {given.pass, given.elements, given.examples, given.batches};
-    return kOk;
-  }
-
   const char* name_;
   Strategy& strategy_;
   dist_checkpoint_options options_{};

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // collective.h: collectives, groups of some replicas, and how a program asks for communication.
-
 #include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "capi/options.hpp"
 #include "core/collective/reduce_apply.hpp"
 #include "core/run/exchange_values.hpp"
-#include "core/run/merge_call.hpp"
 #include "core/run/works.hpp"
 
 using namespace dist;
@@ -39,16 +37,17 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
   return kOk;
 }
 
-namespace {
-
-// merge_call: all replicas, and nobody goes on without the others.
-Status require_plain(const dist_collective_options& options, const char* name) noexcept {
-  if (options.group != nullptr)
-    return invalid_argument("%s() is for all replicas; options->group is set", name);
-  if (options.out_work != nullptr)
-    return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
-  return kOk;
+Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {
+  if (options.out_work == nullptr) return kOk;
+  return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
 }
+
+Status dist::capi::require_plain(const dist_collective_options& options, const char* name) noexcept {
+  if (options.group == nullptr) return require_blocking(options, name);
+  return invalid_argument("%s() is for all replicas; options->group is set", name);
+}
+
+namespace {
 
 // Begins the call, or plans it, instead of waiting for its end.
 Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options) {
@@ -99,20 +98,6 @@ dist_status exchange_tensors(dist_replica* replica, const dist_collective_option
 }
 
 constexpr auto kNothingElse = [](Call&) {};
-
-struct HostMerge {
-  dist_merge_fn function;
-  void* user_data;
-  dist_strategy* strategy;
-};
-
-dist_status call_merge(Value& args, Value** out_result, void* context) {
-  const auto& host = *static_cast<const HostMerge*>(context);
-  dist_value* result = nullptr;
-  const dist_status status = host.function(host.strategy, wrap(&args), &result, host.user_data);
-  *out_result = unwrap(result);
-  return status;
-}
 
 }  // namespace
 
@@ -242,9 +227,7 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_ten
       replica, options, "dist_reduce_apply",
       [&](const Member& member, const dist_collective_options& given) -> Status {
         DIST_TRY(require(apply, "dist_reduce_apply", "apply"));
-        if (given.out_work != nullptr) {
-          return invalid_argument("dist_reduce_apply() has no asynchronous form; options->out_work is set");
-        }
+        DIST_TRY(require_blocking(given, "dist_reduce_apply"));
         dist_apply_options how;
         DIST_TRY(read_options(apply, &how, "dist_apply_options"));
         Call call = call_of(Collective::kReduceApply, {gradients, parameters, n}, given);
@@ -254,24 +237,6 @@ dist_status dist_reduce_apply(dist_replica* replica, dist_reduce_op op, dist_ten
                             how.fn,   how.user_data};
         return reduce_apply(unwrap(replica).pool().memory(), member, call, update, how.out_norm);
       });
-}
-
-dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
-                            const dist_collective_options* options, dist_value** out_result) {
-  return with_member(replica, options, "dist_merge_call",
-                     [&](const Member& member, const dist_collective_options& given) -> Status {
-                       DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
-                       DIST_TRY(require_plain(given, "dist_merge_call"));
-                       if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
-                       dist_strategy* strategy = dist_replica_strategy(replica);
-                       HostMerge host{fn, user_data, strategy};
-                       const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
-                       ValueRef result;
-                       DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
-                                           member.tag, member.timeout_ns, &result));
-                       if (out_result != nullptr) *out_result = wrap(result.take());
-                       return kOk;
-                     });
 }
 
 namespace {

@@ -20,6 +20,11 @@ inline Status read_collective(const dist_collective_options* options, dist_colle
   return require_zero(out->reserved, "dist_collective_options.reserved");
 }
 
+// For what has no asynchronous form.
+Status require_blocking(const dist_collective_options& options, const char* name) noexcept;
+// For what has none either, and for which all replicas meet.
+Status require_plain(const dist_collective_options& options, const char* name) noexcept;
+
 // body(), a collective of the group, which the cancel object ends.
 template <class Body>
 Status ended_by(Cancel& cancel, Group& group, Body&& body) {

@@ -165,9 +165,7 @@ Status read_update(const GivenUpdate& given, const char* call, UpdateCall* out) 
   if (given.function == nullptr) return invalid_argument("%s(): fn is NULL", call);
   dist_update_options known;
   DIST_TRY(read_options(given.options, &known, "dist_update_options"));
-  if (known.ungrouped != 0 && known.ungrouped != 1) {
-    return invalid_argument("dist_update_options.ungrouped is %d; it is 0 or 1", known.ungrouped);
-  }
+  DIST_TRY(require_flag(known.ungrouped, "dist_update_options.ungrouped"));
   out->fn = {call_update_values, &given.host, reinterpret_cast<const void*>(given.function)};
   out->args = unwrap(given.args);
   out->kwargs = unwrap(given.kwargs);
@@ -322,11 +320,8 @@ dist_status dist_cross_device_create(const dist_cross_device_options* options,
     wanted.accumulate_user_data = given.accumulate_user_data;
     wanted.accumulate_element_bytes = given.accumulate_element_bytes;
     DIST_TRY(read_functions(given, &wanted.host));
-    if ((given.allocator.alloc == nullptr) != (given.allocator.free == nullptr)) {
-      return invalid_argument("allocator: alloc and free come together, or neither");
-    }
-    const auto memory = Ref<Memory>::adopt(Memory::create(given.allocator));
-    if (!memory) return out_of_memory();
+    Ref<Memory> memory;
+    DIST_TRY(create_memory(given.allocator, "allocator", &memory));
     Ref<CrossDevice> made;
     DIST_TRY(CrossDevice::create(*memory, wanted, &made));
     *out_cross_device = wrap(made.take());
@@ -353,14 +348,12 @@ const char* dist_cross_device_device(const dist_cross_device* cross_device) {
 
 dist_status dist_cross_device_reduce(dist_cross_device* cross_device, dist_reduce_op op, dist_value* value,
                                      const dist_destination* destination, dist_value** out_value) {
-  if (value == nullptr || out_value == nullptr) {
-    return invalid_argument("dist_cross_device_reduce(): %s is NULL",
-                            value == nullptr ? "value" : "out_value")
-        .code();
-  }
+  constexpr const char* kCall = "dist_cross_device_reduce";
   return guard([&]() -> Status {
-    DIST_TRY(check(cross_device, "dist_cross_device_reduce"));
-    DIST_TRY(require_destination(destination, "dist_cross_device_reduce"));
+    DIST_TRY(require(value, kCall, "value"));
+    DIST_TRY(require(out_value, kCall, "out_value"));
+    DIST_TRY(check(cross_device, kCall));
+    DIST_TRY(require_destination(destination, kCall));
     return Status(dist_cross_device_batch_reduce(cross_device, op, &value, destination, 1, out_value));
   });
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // dataset.h: datasets and how they are made, and passes over them.
+#include <algorithm>
+#include <cstring>
 #include <memory_resource>
 #include <string>
 
 #include "capi/dataset.hpp"
 #include "core/input/coverage.hpp"
 #include "core/input/dataset.hpp"
-#include "core/input/explain.hpp"
 #include "core/input/iterator.hpp"
 #include "core/input/reduce.hpp"
 #include "core/input/spec.hpp"
@@ -116,6 +117,20 @@ Status check_dataset(dist_dataset* dataset, const char* call) noexcept {
   return invalid_argument("%s(): the handle is not a dataset's", call);
 }
 
+Status read_position(const dist_position* given, Position* out) noexcept {
+  dist_position known;
+  DIST_TRY(read_options(given, &known, "dist_position"));
+  DIST_TRY(require_zero(known.reserved, "dist_position.reserved"));
+  *out = {known.pass, known.elements, known.examples, known.batches};
+  return kOk;
+}
+
+void write_position(const Position& position, dist_position* out) noexcept {
+  const uint32_t size = out->struct_size;
+  const dist_position all{size, 0, position.pass, position.elements, position.examples, position.batches};
+  std::memcpy(static_cast<void*>(out), &all, std::min<std::size_t>(size, sizeof all));
+}
+
 }  // namespace dist::capi
 
 void dist_dataset_options_init(dist_dataset_options* options, uint32_t struct_size_bytes) {
@@ -216,16 +231,6 @@ dist_status dist_dataset_check_shards(dist_dataset* dataset, int64_t limit) {
   });
 }
 
-dist_status dist_dataset_explain(dist_dataset* dataset, dist_text_fn fn, void* user_data) {
-  return guard([&]() -> Status {
-    DIST_TRY(check_dataset(dataset, "dist_dataset_explain"));
-    if (fn == nullptr) return invalid_argument("dist_dataset_explain(): fn is NULL");
-    const std::pmr::string text = explain(*unwrap_dataset(dataset));
-    fn(text.c_str(), text.size(), user_data);
-    return kOk;
-  });
-}
-
 void dist_dataset_destroy(dist_dataset* dataset) {
   if (dataset != nullptr) Dataset::close(unwrap_dataset(dataset));
 }
@@ -281,10 +286,8 @@ dist_status dist_iterator_create_at(dist_dataset* dataset, const dist_position* 
                                     dist_iterator** out_iterator) {
   return guard([&]() -> Status {
     DIST_TRY(require(position, "dist_iterator_create_at", "position"));
-    dist_position given;
-    DIST_TRY(read_options(position, &given, "dist_position"));
-    DIST_TRY(require_zero(given.reserved, "dist_position.reserved"));
-    const Position at{given.pass, given.elements, given.examples, given.batches};
+    Position at;
+    DIST_TRY(read_position(position, &at));
     return create(dataset, &at, "dist_iterator_create_at", out_iterator);
   });
 }
@@ -293,16 +296,14 @@ dist_status dist_iterator_position(dist_iterator* iterator, dist_position* out_p
   return guard([&]() -> Status {
     DIST_TRY(require(iterator, "dist_iterator_position", "iterator"));
     DIST_TRY(require(out_position, "dist_iterator_position", "out_position"));
-    uint32_t size = 0;
-    std::memcpy(&size, out_position, sizeof size);
+    const uint32_t size = out_position->struct_size;
     if (size < sizeof size) {
       return invalid_argument("dist_iterator_position(): struct_size is %u: begin with DIST_POSITION_INIT",
                               size);
     }
     Position at;
     DIST_TRY(unwrap_iterator(iterator)->position(&at));
-    const dist_position position{size, 0, at.pass, at.elements, at.examples, at.batches};
-    std::memcpy(out_position, &position, std::min<std::size_t>(size, sizeof position));
+    write_position(at, out_position);
     return kOk;
   });
 }

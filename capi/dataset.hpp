@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets' and iterators' handles.
+// Datasets' and iterators' handles, and where a pass is.
 #pragma once
 
 #include "capi/guard.hpp"
@@ -17,5 +17,9 @@ inline Iterator* unwrap_iterator(dist_iterator* handle) noexcept {
 bool is_dataset(dist_dataset* dataset) noexcept;
 // INVALID_ARGUMENT for NULL and for handles of other objects.
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept;
+
+Status read_position(const dist_position* given, Position* out) noexcept;
+// As much of it as the caller's version has room for; its struct_size stays.
+void write_position(const Position& position, dist_position* out) noexcept;
 
 }  // namespace dist::capi

@@ -111,6 +111,19 @@ inline Status require_zero(int32_t reserved, const char* field) noexcept {
   return reserved == 0 ? kOk : invalid_argument("%s is %d; it must be 0", field, reserved);
 }
 
+inline Status require_flag(int32_t flag, const char* field) noexcept {
+  return flag == 0 || flag == 1 ? kOk : invalid_argument("%s is %d; it is 0 or 1", field, flag);
+}
+// The timeout of a whole run.
+inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
+  if (timeout_ns >= 0) return kOk;
+  return invalid_argument("%s is %lld; it is at least 0, which means none", field,
+                          static_cast<long long>(timeout_ns));
+}
+
+// The memory behind an allocator of the host's; all zero: malloc() and free(). `name` begins the message.
+Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
+
 // No version will have longer options, or rows; what claims to be longer was never initialized.
 inline constexpr std::size_t kMostOptionBytes = 4096;
 

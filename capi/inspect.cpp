@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "capi/dataset.hpp"
 #include "capi/guard.hpp"
+#include "capi/options.hpp"
+#include "core/input/explain.hpp"
 #include "core/inspect/describe.hpp"
 #include "core/inspect/drift.hpp"
 #include "core/kernel/reduce.hpp"
@@ -25,7 +28,7 @@ namespace {
 constexpr const char* kVersion =
     DIST_VERSION_TEXT(DIST_VERSION_MAJOR, DIST_VERSION_MINOR, DIST_VERSION_PATCH);
 
-// What all of this section need.
+// What every function here begins with that takes a strategy.
 Status check(dist_strategy* strategy, const char* call) noexcept {
   DIST_TRY(require(strategy, call, "strategy"));
   return unwrap(strategy).check_process();
@@ -107,6 +110,16 @@ dist_status dist_stragglers(dist_strategy* strategy, dist_straggler* out, size_t
   });
 }
 
+dist_status dist_dataset_explain(dist_dataset* dataset, dist_text_fn fn, void* user_data) {
+  return guard([&]() -> Status {
+    DIST_TRY(check_dataset(dataset, "dist_dataset_explain"));
+    if (fn == nullptr) return invalid_argument("dist_dataset_explain(): fn is NULL");
+    const std::pmr::string text = explain(*unwrap_dataset(dataset));
+    fn(text.c_str(), text.size(), user_data);
+    return kOk;
+  });
+}
+
 namespace {
 
 template <class Described>
@@ -124,13 +137,6 @@ dist_status describe_to(const Described* what, const char* call, const char* nam
 
 // The first version's: what every caller has.
 constexpr std::size_t kDriftBytes = offsetof(dist_drift, element) + sizeof(dist_drift::element);
-
-// As much of it as the caller knows.
-void write_drift(const Drift& drift, dist_drift* out) noexcept {
-  const uint32_t size = out->struct_size;
-  const dist_drift known{size, drift.num_copies, drift.replica, drift.expected_replica, drift.element};
-  std::memcpy(out, &known, std::min<std::size_t>(size, sizeof known));
-}
 
 }  // namespace
 
@@ -157,7 +163,8 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     Drift drift;
     const Status status = check_drift(unwrap(strategy).cross_replica(), *unwrap(variable), &drift);
     if (out_drift != nullptr && (status.ok() || status.code() == DIST_DATA_LOSS)) {
-      write_drift(drift, out_drift);
+      const dist_drift all{0, drift.num_copies, drift.replica, drift.expected_replica, drift.element};
+      DIST_TRY(write_struct(all, out_drift, "dist_drift"));
     }
     return status;
   });

@@ -158,8 +158,7 @@ dist_status dist_split_to_logical_devices(dist_replica* replica, dist_value* val
   return divide_value(replica, value, out_value, kCall, [&](Partition& how) -> Status {
     dist_split_options given;
     DIST_TRY(read_options(options, &given, "dist_split_options"));
-    if (given.uneven != 0 && given.uneven != 1)
-      return invalid_argument("dist_split_options.uneven is %d; it is 0 or 1", given.uneven);
+    DIST_TRY(require_flag(given.uneven, "dist_split_options.uneven"));
     DIST_TRY(check_list(partition_dimensions, n, kCall, "partition_dimensions"));
     how.kind = DIST_PARTITION_SPLIT;
     how.dimensions = {partition_dimensions, n};
@@ -254,9 +253,7 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
     dist_devices_options given;
     DIST_TRY(read_options(options, &given, "dist_devices_options"));
     DIST_TRY(require_zero(given.reserved, "dist_devices_options.reserved"));
-    if (given.timeout_ns < 0)
-      return invalid_argument("dist_devices_options.timeout_ns is %lld; it is at least 0, which means none",
-                              static_cast<long long>(given.timeout_ns));
+    DIST_TRY(require_timeout(given.timeout_ns, "dist_devices_options.timeout_ns"));
     Results results(self.pool().memory());
     DIST_TRY(results.read(given, team->num_devices()));
     const ValuesFunction function{call_device, reinterpret_cast<void (*)()>(fn), user_data};
@@ -318,12 +315,6 @@ dist_status dist_device_axis_group(dist_replica* device, const char* name, const
 
 namespace {
 
-// Only who meets, what it is called, and how long one waits.
-Status require_blocking(const dist_collective_options& options, const char* name) noexcept {
-  if (options.out_work == nullptr) return kOk;
-  return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
-}
-
 constexpr int64_t kNoWidths[DIST_MAX_NDIM] = {};
 constexpr int32_t kZeroEdges[DIST_MAX_NDIM] = {};
 
@@ -333,7 +324,7 @@ Status read_halo(const dist_halo* given, const char* call, Halo* out) noexcept {
   DIST_TRY(read_options(given, &known, "dist_halo"));
   DIST_TRY(require(known.parts, call, "halo->parts"));
   if (known.ndim < 0 || known.ndim > DIST_MAX_NDIM)
-    return invalid_argument("%s(): halo->ndim is %d; it is at most %d", call, known.ndim, DIST_MAX_NDIM);
+    return invalid_argument("%s(): halo->ndim is %d; it is 1 to %d", call, known.ndim, DIST_MAX_NDIM);
   const auto ndim = static_cast<std::size_t>(known.ndim);
   out->parts = {known.parts, ndim};
   out->low = {known.low != nullptr ? known.low : kNoWidths, ndim};

@@ -7,9 +7,7 @@ Status read_communication(const dist_communication_options* given, Communication
   dist_communication_options known;
   DIST_TRY(read_options(given, &known, "dist_communication_options"));
   DIST_TRY(require_zero(known.reserved, "dist_communication_options.reserved"));
-  if (known.has_timeout != 0 && known.has_timeout != 1) {
-    return invalid_argument("dist_communication_options.has_timeout is %d; it is 0 or 1", known.has_timeout);
-  }
+  DIST_TRY(require_flag(known.has_timeout, "dist_communication_options.has_timeout"));
   out->implementation = known.implementation;
   out->bytes_per_pack = known.bytes_per_pack;
   out->has_timeout = known.has_timeout == 1 || known.timeout_ns != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several sections read, and structs and texts that are written for the caller.
+// Options that functions of several headers read, and structs and texts that are written for the caller.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.h: running replicas, what a replica knows of itself, and the object that asks to end early.
+#include "capi/collective.hpp"
 #include "capi/guard.hpp"
 #include "core/base/cancel.hpp"
+#include "core/run/merge_call.hpp"
 #include "core/run/run_values.hpp"
 #include "core/strategy/scope.hpp"
 
@@ -23,6 +25,20 @@ dist_status call_values(const ValuesFunction& self, Replica& replica, Value* arg
   return status;
 }
 
+struct HostMerge {
+  dist_merge_fn function;
+  void* user_data;
+  dist_strategy* strategy;
+};
+
+dist_status call_merge(Value& args, Value** out_result, void* context) {
+  const auto& host = *static_cast<const HostMerge*>(context);
+  dist_value* result = nullptr;
+  const dist_status status = host.function(host.strategy, wrap(&args), &result, host.user_data);
+  *out_result = unwrap(result);
+  return status;
+}
+
 Status check_run(dist_strategy* strategy, bool has_function, const char* call, ReplicaPool** out_pool) {
   DIST_TRY(require(strategy, call, "strategy"));
   if (!has_function) return invalid_argument("%s(): fn is NULL", call);
@@ -35,21 +51,14 @@ Status check_flags(const dist_run_options& options) noexcept {
   if (batch < -1 || batch > 1) {
     return invalid_argument("dist_run_options.enable_dynamic_batch_size is %d; it is 0, 1 or -1", batch);
   }
-  const int32_t bucketizing = options.bucketizing_dynamic_shape;
-  if (bucketizing != 0 && bucketizing != 1) {
-    return invalid_argument("dist_run_options.bucketizing_dynamic_shape is %d; it is 0 or 1", bucketizing);
-  }
-  return kOk;
+  return require_flag(options.bucketizing_dynamic_shape, "dist_run_options.bucketizing_dynamic_shape");
 }
 
 Status read_limits(const dist_run_options* options, RunLimits* out) noexcept {
   dist_run_options given;
   DIST_TRY(read_options(options, &given, "dist_run_options"));
   DIST_TRY(require_zero(given.reserved, "dist_run_options.reserved"));
-  if (given.timeout_ns < 0) {
-    return invalid_argument("dist_run_options.timeout_ns is %lld; it is at least 0, which means none",
-                            static_cast<long long>(given.timeout_ns));
-  }
+  DIST_TRY(require_timeout(given.timeout_ns, "dist_run_options.timeout_ns"));
   DIST_TRY(check_flags(given));
   *out = {given.timeout_ns, unwrap(given.cancel)};
   return kOk;
@@ -156,6 +165,24 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
   });
 }
 
+dist_status dist_merge_call(dist_replica* replica, dist_merge_fn fn, void* user_data, dist_value* args,
+                            const dist_collective_options* options, dist_value** out_result) {
+  return with_member(replica, options, "dist_merge_call",
+                     [&](const Member& member, const dist_collective_options& given) -> Status {
+                       DIST_TRY(unwrap(replica).check_whole("dist_merge_call"));
+                       DIST_TRY(require_plain(given, "dist_merge_call"));
+                       if (fn == nullptr) return invalid_argument("dist_merge_call(): fn is NULL");
+                       dist_strategy* strategy = dist_replica_strategy(replica);
+                       HostMerge host{fn, user_data, strategy};
+                       const MergeFunction function{call_merge, &host, reinterpret_cast<const void*>(fn)};
+                       ValueRef result;
+                       DIST_TRY(merge_call(unwrap(replica), unwrap(strategy).memory(), function, unwrap(args),
+                                           member.tag, member.timeout_ns, &result));
+                       if (out_result != nullptr) *out_result = wrap(result.take());
+                       return kOk;
+                     });
+}
+
 namespace {
 
 Status check_process(const Cancel& cancel, const char* call) noexcept {
@@ -169,10 +196,8 @@ dist_status dist_cancel_create(const dist_allocator* allocator, dist_cancel** ou
   return guard([&]() -> Status {
     DIST_TRY(require(out_cancel, "dist_cancel_create", "out_cancel"));
     const dist_allocator chosen = allocator == nullptr ? dist_allocator{} : *allocator;
-    if ((chosen.alloc == nullptr) != (chosen.free == nullptr))
-      return invalid_argument("dist_cancel_create(): alloc and free come together, or neither");
-    const auto memory = Ref<Memory>::adopt(Memory::create(chosen));
-    if (!memory) return out_of_memory();
+    Ref<Memory> memory;
+    DIST_TRY(create_memory(chosen, "dist_cancel_create()", &memory));
     *out_cancel = wrap(make_counted<Cancel>(*memory).take());
     return kOk;
   });

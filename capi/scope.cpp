@@ -3,6 +3,7 @@
 #include "core/strategy/scope.hpp"
 
 #include "capi/guard.hpp"
+#include "core/strategy/colocate.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -40,4 +41,19 @@ dist_replica* dist_get_replica(void) {
   Replica* replica = nullptr;
   const dist_status status = guard([&]() -> Status { return current_replica(&replica); });
   return status == DIST_OK ? wrap(replica) : nullptr;
+}
+
+dist_status dist_colocate_enter(dist_strategy* strategy, const dist_value* variable) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_colocate_enter", "strategy"));
+    DIST_TRY(require(variable, "dist_colocate_enter", "variable"));
+    return enter_colocation(unwrap(strategy), *unwrap(variable));
+  });
+}
+
+dist_status dist_colocate_exit(dist_strategy* strategy) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(strategy, "dist_colocate_exit", "strategy"));
+    return exit_colocation(unwrap(strategy));
+  });
 }

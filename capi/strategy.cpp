@@ -36,9 +36,7 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
   if (options.num_axes > DIST_MAX_NDIM) {
     return invalid_argument("num_axes is %zu; there are at most %d", options.num_axes, DIST_MAX_NDIM);
   }
-  if (options.use_spmd_partitioning != 0 && options.use_spmd_partitioning != 1) {
-    return invalid_argument("use_spmd_partitioning is %d; it is 0 or 1", options.use_spmd_partitioning);
-  }
+  DIST_TRY(require_flag(options.use_spmd_partitioning, "use_spmd_partitioning"));
   for (std::size_t i = 0; i < options.num_axes; ++i) axes[i] = {options.axes[i].name, options.axes[i].size};
   out->assignment = const_cast<DeviceAssignment*>(unwrap(options.device_assignment));
   out->axes = axes.first(options.num_axes);

@@ -20,10 +20,8 @@ dist_status create(const char* call, const dist_topology_options* options, dist_
     dist_topology_options given;
     DIST_TRY(read_options(options, &given, "dist_topology_options"));
     DIST_TRY(require_zero(given.reserved, "dist_topology_options.reserved"));
-    if ((given.allocator.alloc == nullptr) != (given.allocator.free == nullptr))
-      return invalid_argument("allocator: alloc and free come together, or neither");
-    const auto memory = Ref<Memory>::adopt(Memory::create(given.allocator));
-    if (!memory) return out_of_memory();
+    Ref<Memory> memory;
+    DIST_TRY(create_memory(given.allocator, "allocator", &memory));
     Ref<Topology> made;
     DIST_TRY(make(*memory, &made));
     *out = wrap(made.take());

@@ -95,15 +95,6 @@ dist_status change(dist_strategy* strategy, dist_variable* variable, int32_t how
   });
 }
 
-// Nobody goes on without the others, and all replicas are asked.
-Status require_plain(const dist_collective_options& options, const char* name) noexcept {
-  if (options.group != nullptr)
-    return invalid_argument("%s() is for all replicas; options->group is set", name);
-  if (options.out_work != nullptr)
-    return invalid_argument("%s() has no asynchronous form; options->out_work is set", name);
-  return kOk;
-}
-
 // Calls body(self, context, caller) inside a replica. The options' text is used until it returns.
 template <class Body>
 dist_status inside(dist_replica* replica, dist_variable* variable, const dist_collective_options* options,
@@ -233,21 +224,6 @@ dist_status dist_variable_created_in_scope(dist_strategy* strategy, const dist_v
     }
     *out_created = &made->memory() == &unwrap(strategy).memory() ? 1 : 0;
     return kOk;
-  });
-}
-
-dist_status dist_colocate_enter(dist_strategy* strategy, const dist_value* variable) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_colocate_enter", "strategy"));
-    DIST_TRY(require(variable, "dist_colocate_enter", "variable"));
-    return enter_colocation(unwrap(strategy), *unwrap(variable));
-  });
-}
-
-dist_status dist_colocate_exit(dist_strategy* strategy) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(strategy, "dist_colocate_exit", "strategy"));
-    return exit_colocation(unwrap(strategy));
   });
 }
 

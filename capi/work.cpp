@@ -15,8 +15,8 @@ Status check_owner(const Work& work, const char* name) noexcept {
   Replica* const here = replica_here();
   if (here != nullptr && work.belongs_to(here->works())) return kOk;
   return failed_precondition(
-      "%s(): this work belongs to replica %d of its group, which calls this inside its function", name,
-      work.rank());
+      "%s(): this work belongs to replica %d of its group: that one alone may call this, inside its function",
+      name, work.rank());
 }
 
 template <class Body>

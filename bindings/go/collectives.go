@@ -5,8 +5,8 @@ package dist
 import "libdist.example/dist/internal/cdist"
 
 // The collectives, on lists of tensors. Every replica of the run makes the same collectives in the same order. `in` and
-// `out` may be the same list where dist.h says "in place"; it also says which shapes fit together, and in which order
-// contributions are added.
+// `out` may be the same list where collective.h says "in place"; it also says which shapes fit together, and in which
+// order contributions are added.
 
 // meet is one collective: pack both lists, call, unpack nothing. The same list twice is packed once.
 func (r *Replica) meet(in, out []Array, options []Option,

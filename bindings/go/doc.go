@@ -13,8 +13,8 @@
 //		return dist.AllReduce(r, dist.Sum, gradient)
 //	})
 //
-// The names are those of dist.h: dist_reduce_to is [Strategy.ReduceTo], dist_work_wait is [Work.Wait]. What
-// dist.h says of a function (which sums come in which order, who waits for whom, what is an error) holds here.
+// The names are those of the C headers: dist_reduce_to is [Strategy.ReduceTo], dist_work_wait is [Work.Wait]. What
+// they say of a function (which sums come in which order, who waits for whom, what is an error) holds here.
 //
 // Errors. What libdist says is an [*Error]: errors.Is compares its code with [ErrAborted] and its like,
 // errors.As gives its fields. An error that the program's own function returns comes back from the call that the

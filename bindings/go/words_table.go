@@ -2,7 +2,7 @@
 
 package dist
 
-// functionWords are the functions of dist.h, as a Go program calls them.
+// functionWords are the functions of the headers, as a Go program calls them.
 var functionWords = map[string]string{
 	"dist_replica_attach": "Options.HopGoroutine", "dist_replica_detach": "Options.HopGoroutine",
 	"dist_version":                               "Version",

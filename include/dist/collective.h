@@ -74,7 +74,6 @@ DIST_API void dist_collective_options_init(dist_collective_options *options, uin
  *          sum that is rounded to f64 (to odd; of f64 to nearest). A weighted product is rounded to f64 first.
  * Context  Replica. Collective.
  * Blocks   Until every member has come, or the deadline, or a failure of one.
- * Owns     Nothing; buffers are used until return.
  * Errors   INVALID_ARGUMENT   NULL, a bad dtype, op, shape, weight or overlap here; or the replicas disagree.
  *          DEADLINE_EXCEEDED  not all came in time; the report lists who did not.
  *          ABORTED            a replica failed or left; the report names it. Or all wait for each other in different
@@ -96,7 +95,6 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce(dist_replica *replica, dist_
  * Order    As dist_all_reduce().
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, dist_reduce_op op,
@@ -114,7 +112,6 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_to_root(dist_replica *replica, d
  * Order    As dist_all_reduce().
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, dist_reduce_op op,
@@ -132,7 +129,6 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, d
  * Order    Bits are copied, in the order of ranks.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for a scalar, or where the sizes do not add up.
  */
 DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const dist_tensor *in,
@@ -148,7 +144,6 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather(dist_replica *replica, const
  * Order    As dist_all_gather().
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_gather(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
  */
 DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, int32_t root,
@@ -165,7 +160,6 @@ DIST_API DIST_NODISCARD dist_status dist_gather_to_root(dist_replica *replica, i
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
  */
 DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_t root, const dist_tensor *in,
@@ -182,7 +176,6 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast(dist_replica *replica, int32_
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_reduce_scatter(); INVALID_ARGUMENT also where root is not in 0 .. R-1 or differs.
  */
 DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica, int32_t root,
@@ -201,7 +194,6 @@ DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_gather().
  */
 DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const dist_tensor *in,
@@ -219,7 +211,6 @@ DIST_API DIST_NODISCARD dist_status dist_all_to_all(dist_replica *replica, const
  * Order    As dist_all_reduce(), ORDERED; every result is rounded once from the accumulator. No MEAN.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for an unknown kind.
  */
 DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce_op op, int32_t kind,
@@ -238,7 +229,6 @@ DIST_API DIST_NODISCARD dist_status dist_scan(dist_replica *replica, dist_reduce
  * Order    Bits are copied.
  * Context  Replica. Collective.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also where a rank is not in -1 .. R-1 or the pairs do not fit.
  */
 DIST_API DIST_NODISCARD dist_status dist_permute(dist_replica *replica, int32_t destination, int32_t source,
@@ -329,7 +319,6 @@ DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t stru
  *          parameter's type, each operation rounded.
  * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
  * Blocks   As dist_all_reduce(); twice with a clip.
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. RESOURCE_EXHAUSTED no
  *          memory, with a clip. UNIMPLEMENTED for SGD of another dtype.
  *          After an error parameters and states are unspecified.
@@ -369,7 +358,7 @@ DIST_API int32_t dist_group_size(const dist_group *group);
 /** The rank of a replica in the group; -1 where it is no member, or for NULL. */
 DIST_API int32_t dist_group_rank(const dist_group *group, int32_t replica_id);
 
-/* How a program asks its collectives to be done (TensorFlow: CommunicationOptions, CollectiveHints). */
+/** How a program asks its collectives to be done (TensorFlow: CommunicationOptions, CollectiveHints). */
 typedef struct dist_communication_options {
   uint32_t struct_size;
   int32_t implementation; /* DIST_COMMUNICATION_... */

@@ -93,8 +93,6 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
 /**
  * One value where it is wanted: mirrored where that is on every replica, else as it is. The replicas share it.
  *
- * Shape    Any.
- * Order    –
  * Context  Strategy, concurrent; also inside a merge function.
  * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL: every replica.
  * Errors   INVALID_ARGUMENT     NULL, a per-replica or mirrored value, a bad destination (see dist_reduce_to()).
@@ -143,8 +141,6 @@ typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void 
  *
  *     every replica r:   fn(copy[r], component(args, r), user_data)
  *
- * Shape    –
- * Order    –
  * Context  Strategy, concurrent; also inside a merge function. fn may read variables, and begins no run.
  * Blocks   While a run is under way, then until all calls have returned.
  * Owns     args (a list, a tuple, or NULL) is borrowed.
@@ -374,7 +370,7 @@ DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_devi
  */
 DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
 
-/* The host's own functions for dist_cross_device_options. Each gets n tensors and writes those that libdist has made. */
+/** The host's own functions for dist_cross_device_options. Each gets n tensors and writes those that libdist has made. */
 typedef struct dist_cross_device_functions {
   uint32_t struct_size;
   int32_t reserved; /* 0 */

@@ -301,7 +301,6 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
  * several tensors in memory it is a list of them, with one that one.
  *
  * Shape    [elements of that replica, ...]; 0 elements where a batch was smaller than R.
- * Order    –
  * Context  Strategy, serialized.
  * Blocks   Until the batch is made; in a merge function until what ends the run, unless it is made on this very thread.
  * Owns     *out_batch is the caller's: dist_value_release().
@@ -316,7 +315,6 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, 
  * dist_iterator_next() whose end is no error (TensorFlow: get_next_as_optional): at the end *out_batch becomes NULL.
  *
  * Shape    As dist_iterator_next().
- * Order    –
  * Context  Strategy, serialized.
  * Blocks   Until the batch is made.
  * Owns     *out_batch is the caller's: dist_value_release().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/dist.hpp: libdist for C++17, header only, over the C API alone, and all of it: objects that end themselves,
-// exceptions, lambdas. What each call does is said in dist/dist.h; a method has its C function's name, without what the
+// exceptions, lambdas. What each call does is said in the C headers; a method has its C function's name, without what the
 // object says already: dist_all_reduce(replica, ...) is replica.all_reduce(...).
 //
 //     dist::strategy strategy(2);

@@ -42,7 +42,6 @@ DIST_API const char *dist_status_name(dist_status status);
  * After dist_run() failed it is the text of the replica that failed first, or the report on a collective
  * that did not come together.
  *
- * Context  Any, concurrent: every thread has its own.
  * Owns     The library's; valid until this thread's next failing call.
  */
 DIST_API const char *dist_last_error(void);
@@ -70,7 +69,6 @@ typedef struct dist_error_info {
 /**
  * This thread's latest error as fields. `out_info->struct_size` says how much of it to write.
  *
- * Context  Any, concurrent: every thread has its own.
  * Owns     The texts are the library's; valid until this thread's next failing call.
  * Errors   INVALID_ARGUMENT  out_info is NULL or its struct_size is too small. The error stays as it was.
  */

@@ -109,7 +109,6 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_explain(dist_dataset *dataset, 
  * A distributed value inside another value stands in braces. Numbers are the shortest that read back as the same bits.
  * Of more than 1,000 elements, or items, each dimension shows the first three and the last three.
  *
- * Context  Any, concurrent; a variable's copies are read as dist_variable_describe() reads them.
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT NULL.
  */
@@ -127,7 +126,6 @@ DIST_API DIST_NODISCARD dist_status dist_value_describe(const dist_value *value,
  * It takes no turn among the strategy's runs: while a run or an assignment writes the variable, the numbers may be of
  * before and of after it, in one copy too, as may the halves of one number. dist_variable_read() waits for its turn.
  *
- * Context  Any, concurrent; the copies are read without waiting for who writes them.
  * Blocks   Never, but for fn.
  * Errors   INVALID_ARGUMENT NULL.
  */

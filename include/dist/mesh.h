@@ -11,12 +11,12 @@
  *     dist_split_to_logical_devices(replica, image, parts, 4, NULL, &split);    a tensor, and who has which part of it
  *     dist_run_on_devices(replica, fn, NULL, args, NULL, NULL, &result);        fn(device d, shard d), on every device
  *
- * A logical device's handle is a dist_replica * as well, with dist_replica_id() the logical device: it has dist_parallel_for(),
- * and the collectives and works of collective.h, among its replica's devices. What concerns whole replicas (merge calls,
- * assignments, metrics) is refused there; it may read variables: its replica's copy. With DIST_PLACEMENT_CORES, and
- * an assignment made from dist_topology_from_host(), each device's thread is kept on the CPU that the device is; the
- * caller's thread, which may be device 0 of replica 0, is never moved. Reports call the members logical devices,
- * and dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas only.
+ * A logical device's handle is a dist_replica * as well, whose dist_replica_id() is the logical device's number: it has
+ * dist_parallel_for(), and the collectives of collective.h and works of work.h, among its replica's devices. What concerns
+ * whole replicas (merge calls, assignments, metrics) is refused there; it may read variables: its replica's copy. With
+ * DIST_PLACEMENT_CORES, and an assignment made from dist_topology_from_host(), each device's thread is kept on the CPU that
+ * the device is; the caller's thread, which may be device 0 of replica 0, is never moved. Reports call the members logical
+ * devices, and dist_error_info.logical_device is the culprit. dist_write_trace() and its like show replicas only.
  */
 #ifndef DIST_MESH_H
 #define DIST_MESH_H
@@ -40,8 +40,7 @@ DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dis
 
 typedef struct dist_split_options {
   uint32_t struct_size;
-  int32_t
-      uneven; /* 1: sizes that do not divide are split as evenly as possible, as dist_partition_shard() says */
+  int32_t uneven; /* 1: sizes that do not divide are split as dist_partition_shard() says */
 } dist_split_options;
 #define DIST_SPLIT_OPTIONS_INIT \
   { sizeof(dist_split_options), 0 }
@@ -120,8 +119,8 @@ typedef struct dist_devices_options {
   int32_t reserved;   /* 0 */
   int64_t timeout_ns; /* of the whole run on devices; 0: none */
   /* how results belong together: none, one for all leaves, or one for each in the order of the nest (dictionaries by
-   * key); NULL: as fits, which takes results of the first split argument's tiling for tiles also where each is whole: say
-   * REPLICATE then. Their shape is not read. */
+   * key); their shape is not read. NULL: as dist_run_on_devices() finds it. It takes results that have the shapes of the
+   * first split argument's tiles for tiles: where each of them is a whole tensor, say REPLICATE. */
   const dist_partition *const *results;
   size_t num_results;
   dist_cancel *cancel; /* ends this run on devices, and no other; NULL: none */
@@ -242,7 +241,6 @@ DIST_API void dist_halo_init(dist_halo *halo, uint32_t struct_size_bytes);
  * Order    Bits are copied.
  * Context  Replica; a logical device. Collective. Of `options` group, tag and timeout_ns count; out_work is NULL.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for parts whose product is not R, a negative width, an unknown
  *          edge, tiles that do not fit together, or an out of the wrong sizes.
  */
@@ -264,7 +262,6 @@ DIST_API DIST_NODISCARD dist_status dist_halo_exchange(dist_replica *device, con
  * Order    Bits are copied.
  * Context  Replica; a logical device. Collective. Of `options` group, tag and timeout_ns count; out_work is NULL.
  * Blocks   As dist_all_reduce().
- * Owns     Nothing; buffers are used until return.
  * Errors   As dist_all_reduce(); INVALID_ARGUMENT also as dist_partition_check(), and for a shard of another shape.
  */
 DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dist_partition *from,
@@ -275,7 +272,6 @@ DIST_API DIST_NODISCARD dist_status dist_reshard(dist_replica *device, const dis
  * How many bytes dist_reshard() brings to a logical device from others; -1 as device: to all of them together.
  *
  * Shape    As dist_reshard().
- * Order    –
  * Errors   INVALID_ARGUMENT  NULL, as dist_partition_check(), no dtype, no such device, partitions that dist_reshard()
  *                            would refuse, more bytes than 64 bits count.
  */

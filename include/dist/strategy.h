@@ -59,9 +59,8 @@ typedef struct dist_strategy_options {
 
 /**
  * Sets all fields to their defaults, and struct_size to `struct_size_bytes`: the size that the caller was
- * compiled with, sizeof(dist_strategy_options).
- *
- * Errors   None; NULL is ignored, and so is a size that no version has (above 4,096 bytes).
+ * compiled with, sizeof(dist_strategy_options). NULL is ignored, and so is a size that no version has (below 4 or above
+ * 4,096 bytes).
  */
 DIST_API void dist_strategy_options_init(dist_strategy_options *options, uint32_t struct_size_bytes);
 
@@ -189,14 +188,13 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
 /**
  * What describes the cluster that the strategy is part of: NULL where it is of one process.
  *
- * Context  Any, concurrent; also inside a replica.
  * Owns     *out_resolver is the strategy's.
  * Errors   INVALID_ARGUMENT  NULL.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_cluster_resolver(const dist_strategy *strategy,
                                                                    dist_cluster_resolver **out_resolver);
 
-/*
+/**
  * A strategy of the host's own: these functions take the place of libdist's where they are not NULL. copy_of_replica()
  * and device_of_replica() are asked once, when the strategy is created, the others whenever values from outside runs are
  * reduced, broadcast or gathered. What replicas do among themselves, and how the copies of a variable are kept equal,

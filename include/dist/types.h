@@ -251,6 +251,7 @@ enum {
   DIST_METRIC_MEAN = 2,    /* weighted, where weights are given */
   DIST_METRIC_ACCURACY = 3 /* the share of updates whose label is the prediction */
 };
+
 /** How dist_reduce_apply() uses a reduced gradient. */
 enum {
   DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */
@@ -349,6 +350,20 @@ typedef void (*dist_log_fn)(void *user_data, int32_t level, const char *message)
 /** Nanoseconds that never go back, from any start. Called from any thread. */
 typedef int64_t (*dist_clock_fn)(void *user_data);
 
+/**
+ * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
+ * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of the operator's elements: of the dtype, or of
+ * reduce_element_bytes (accumulate_element_bytes), and no cut is inside one. Called on pieces, from several threads; it must
+ * not call libdist and must give the same bits wherever a tensor is cut.
+ */
+typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
+
+/**
+ * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
+ * given to returns; must not throw, and must not destroy the strategy.
+ */
+typedef void (*dist_text_fn)(const char *text, size_t size_bytes, void *user_data);
+
 /* ---- Handles ---------------------------------------------------------------------------------------- */
 
 /** R replicas, their threads and their group. */
@@ -381,20 +396,6 @@ typedef struct dist_checkpoint dist_checkpoint;
 typedef struct dist_topology dist_topology;
 /** Which devices of a topology are the logical devices of which replica. Immutable. */
 typedef struct dist_device_assignment dist_device_assignment;
-
-/**
- * The host's own operator, for DIST_REDUCE_USER and DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE:
- * for i in 0 .. count-1: acc[i] = op(acc[i], in[i]). `count` is of the operator's elements: of the dtype, or of
- * reduce_element_bytes (accumulate_element_bytes), and no cut is inside one. Called on pieces, from several threads; it must
- * not call libdist and must give the same bits wherever a tensor is cut.
- */
-typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
-
-/**
- * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
- * given to returns; must not throw, and must not destroy the strategy.
- */
-typedef void (*dist_text_fn)(const char *text, size_t size_bytes, void *user_data);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  * @file
  * Work: collectives that do not wait, and plans.
  *
- * With options->out_work a collective returns at once: it is under way, and its tensors are the library's until it has
+ * With dist_collective_options.out_work a collective returns at once: it is under way, and its tensors are the library's until it has
  * ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
  * same order; blocking ones are counted by themselves. Descriptions of tensors, options and splits are copied.
  *
@@ -29,10 +29,9 @@
  *     every step:   for t in n-1 .. 0:  (compute gradient t)   dist_work_ready(plan, t);
  *                   dist_work_wait(plan, 0);
  *
- * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all
- * members. A run whose collectives failed ends the plans made
- * before it. Work that a function leaves under way is brought to its end
- * before the replica is; its failure is the replica's.
+ * A pack of the list (tensors in a row, of bytes_per_pack together) begins when all its tensors are ready on all members.
+ * A run whose collectives failed ends the plans made before it. Work that a function leaves under way is brought to its
+ * end before the replica is; its failure is the replica's.
  */
 #ifndef DIST_WORK_H
 #define DIST_WORK_H

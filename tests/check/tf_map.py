@@ -5,10 +5,12 @@
 usage: tf_map.py TF_DISTRIBUTE_MD TF_NAMES_TXT API_JSON
 """
 
-import json
 import re
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "capi"))
+import api  # noqa: E402  the one parser of the headers
 
 THERE = re.compile(r"same$|different because \S+ \S+")
 NOT_THERE = re.compile(r"not offered because \S+ \S+|not yet: \S+ \S+")
@@ -49,12 +51,9 @@ def faults_of(page: str, wanted: list[str], declared: set[str]):
         yield found[name], f"{name} is not in the list of names"
 
 
-def main(page: Path, names: Path, api: Path) -> int:
+def main(page: Path, names: Path, api_json: Path) -> int:
     wanted = [line for line in names.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    found = json.loads(api.read_text(encoding="utf-8"))
-    declared = {one["name"] for kind in found if kind != "enums" for one in found[kind]}
-    declared |= {one["name"] for enum in found["enums"] for one in enum["constants"]}
-    faults = list(faults_of(page.read_text(encoding="utf-8"), wanted, declared))
+    faults = list(faults_of(page.read_text(encoding="utf-8"), wanted, api.names(api.read(api_json))))
     for number, fault in faults:
         print(f"{page.name}:{number}: {fault}")
     return 1 if faults or not wanted else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The generated module, private: the functions of dist.h and dist.i under their C names. What they give is typed above it.
+# The generated module, private: the functions of the headers and of dist.i under their C names. What they give is typed above it.
 from typing import Any
 
 class Callbacks:

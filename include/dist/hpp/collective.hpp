@@ -163,8 +163,8 @@ inline std::size_t wait_any(const std::vector<work> &works, int64_t timeout_ns =
 
 // ---- Collectives -----------------------------------------------------------------------------------------
 
-// Every collective of dist.h; with Result void it blocks, with work it is begun, with plan it is planned. The forms with
-// one set of tensors are in place. On members that give or get no tensors, dist::nothing stands for them.
+// Every collective on lists of tensors; with Result void it blocks, with work it is begun, with plan it is planned. The
+// forms with one set of tensors are in place. On members that give or get no tensors, dist::nothing stands for them.
 template <class Result>
 class collectives {
  public:

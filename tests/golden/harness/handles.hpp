@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist.h's objects for a test program in C++: each ends with its handle, and what fails is thrown as in the
+// The C API's objects for a test program in C++: each ends with its handle, and what fails is thrown as in the
 // Python program whose outcome was recorded. Exceptions never cross the C ABI: run() and its like carry them
 // around it.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call's arguments, made of its line: by the parameter's type and its name in dist.h, as params.hpp writes
+// A call's arguments, made of its line: by the parameter's type and its name in the headers, as params.hpp writes
 // them.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parameters of dist.h's functions, and of the functions that it calls, are in a transcript: Give
+// What the parameters of the headers' functions, and of the functions that it calls, are in a transcript: Give
 // writes the fields of what is given, Answer those of what comes back. By the parameter's type, and where
-// that does not tell, by its name in dist.h: recorder and player are made of this, with one line of text for
+// that does not tell, by its name in the headers: recorder and player are made of this, with one line of text for
 // each function (functions.py).
 #pragma once
 

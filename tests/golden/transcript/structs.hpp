@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of dist.h's structs, by name, for the recorder and the player: walk(all, fn) calls fn(name,
+// The fields of the headers' structs, by name, for the recorder and the player: walk(all, fn) calls fn(name,
 // field), of an array fn(name, pointer, &size).
 #pragma once
 

@@ -9,10 +9,9 @@ import org.libdist.internal.dist_collective_options;
 
 /**
  * All collectives on lists of tensors, blocking, under way or planned: {@link Replica} itself, {@link
- * Replica#async} and
- * {@link Replica#planned}. Every replica of the run makes the same collectives in the same order; whoever
- * comes for something else, fails or does not come gives all of them the same DistException. For details see
- * dist.h.
+ * Replica#async} and {@link Replica#planned}. Every replica of the run makes the same collectives in the same
+ * order; whoever comes for something else, fails or does not come gives all of them the same DistException. For
+ * details see the C header collective.h.
  *
  * <p>{@code in} and {@code out} are lists of the same length. Where they are the same tensors it is done in
  * place.
