@@ -22,7 +22,7 @@ static void the_object(void **state) {
   (void)state;
   static refusals a;
   a = (refusals){.refuse_at = -1};
-  dist_allocator allocator = {&a, refusing_alloc, refusing_free};
+  dist_allocator allocator = refusing(&a);
   dist_cancel *cancel = NULL;
   for (long k = 0; k < 2; k++) {
     atomic_store(&a.refuse_at, atomic_load(&a.requests) + k);
