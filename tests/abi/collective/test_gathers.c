@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: the collectives that move bits: all_gather, gather_to_root, broadcast, scatter_from_root,
+ * The collectives that move bits: all_gather, gather_to_root, broadcast, scatter_from_root,
  * all_to_all, permute. Every axis, even and uneven parts, members with nothing, any layout in memory.
  */
 #include "sizes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: the collectives that reduce: all of them against plain loops, with any layout in memory,
+ * The collectives that reduce: all of them against plain loops, with any layout in memory,
  * several contributions from a replica, weights, the host's own operator, and outputs that lie among each
  * other.
  */

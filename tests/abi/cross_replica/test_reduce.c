@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cross_replica.h: the arithmetic of dist_reduce(), through libdist.so.
+ * The arithmetic of dist_reduce(), through libdist.so.
  */
 #include <math.h>
 

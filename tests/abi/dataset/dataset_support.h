@@ -23,7 +23,7 @@ static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas
   return tensor;
 }
 
-/* `leaf` holds the i64 numbers expected[0 .. m-1], split as dist.h says. */
+/* `leaf` holds the i64 numbers expected[0 .. m-1], split as dataset.h says. */
 static inline void check_leaf(const dist_value *leaf, int32_t num_replicas, const int64_t *expected,
                               int64_t m) {
   const int64_t q = (m + num_replicas - 1) / num_replicas;

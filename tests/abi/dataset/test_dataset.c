@@ -33,7 +33,7 @@ static void check_end(dist_iterator *iterator) {
   }
 }
 
-/* Every number of rows, batch size and number of replicas, against the rule in dist.h. */
+/* Every number of rows, batch size and number of replicas, against the rule in dataset.h. */
 static void batches_are_split_by_their_own_size(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 5; replicas++) {

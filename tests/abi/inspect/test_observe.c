@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inspect.h: the trace, the counters, who comes last, and the explanation, also while replicas run.
+ * The trace, the counters, who comes last, and the explanation, also while replicas run.
  * observe.py runs this program as `test_observe trace|live|metrics` and parses what it prints.
  */
 #include "tests/abi/alloc_support.h"

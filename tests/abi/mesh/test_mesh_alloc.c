@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: when the host's allocator has nothing left: every request of a mesh strategy's life is refused
+ * When the host's allocator has nothing left: every request of a mesh strategy's life is refused
  * once. Nothing is lost, and nobody hangs.
  */
 #include "tests/abi/alloc_support.h"

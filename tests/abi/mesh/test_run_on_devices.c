@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: functions on the logical devices of a replica: what each sees, what they give together, and how
+ * Functions on the logical devices of a replica: what each sees, what they give together, and how
  * they end when one of them, another replica, or the caller ends them.
  */
 #include "tests/abi/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
+ * Cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
  * inside merge functions are in test_cancel_inside.c.
  */
 #include "tests/abi/alloc_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: threads of the host as replicas: entering, leaving, and what goes wrong between the two.
+ * Threads of the host as replicas: entering, leaving, and what goes wrong between the two.
  */
 #include "tests/abi/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: runs inside merge functions: their replicas are others than those that wait.
+ * Runs inside merge functions: their replicas are others than those that wait.
  */
 #include "tests/abi/clock.h"
 

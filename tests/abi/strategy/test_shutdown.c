@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h: dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
+ * dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
  * once those are back.
  */
 #include "tests/abi/alloc_support.h"

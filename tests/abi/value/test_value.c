@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * value.h: values, through libdist.so.
+ * Values, through libdist.so.
  */
 #include <setjmp.h>
 #include <stdarg.h>
