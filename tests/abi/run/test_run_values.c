@@ -299,14 +299,48 @@ static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
     options.timeout_ns = 5000000;
     const dist_replica_fn loops[] = {meet_for_ever, poll_for_ever, merge_for_ever};
     for (size_t i = 0; i < COUNT_OF(loops); i++) {
+      /* On a busy machine a run inside may name those whom it leaves behind, and not how long it had. */
       assert_fails(dist_run(strategy, loops[i], NULL, &options), DIST_DEADLINE_EXCEEDED,
-                   "the run's deadline of 5 ms is over");
+                   loops[i] == merge_for_ever ? "the run's deadline" : "the run's deadline of 5 ms is over");
       dist_status status; /* on a busy machine somebody may be about to return */
       while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
       assert_int_equal(status, DIST_OK);
     }
-    assert_ok(dist_strategy_destroy(strategy));
+    dist_status status; /* likewise, in a run inside */
+    while ((status = dist_strategy_destroy(strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
+    assert_int_equal(status, DIST_OK);
   }
+}
+
+typedef struct inside {
+  stepping_clock clock;
+  report error; /* of the run inside */
+} inside;
+
+static dist_status run_meetings(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                                void *user_data) {
+  (void)args, (void)out_result;
+  inside *in = user_data;
+  atomic_store(&in->clock.step_ns, 1000000);
+  const dist_status status = dist_run(strategy, meet_for_ever, NULL, NULL);
+  read_report(&in->error);
+  return status;
+}
+
+static dist_status merge_meetings(dist_replica *replica, void *user_data) {
+  return dist_merge_call(replica, run_meetings, user_data, NULL, NULL, NULL);
+}
+
+static void a_run_inside_says_how_long_the_outer_one_had(void **state) {
+  (void)state;
+  static inside in;
+  dist_strategy *strategy = strategy_with(by_clock(&in.clock, 1, DIST_THREADS_CALLER));
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 500000000;
+  assert_int_equal(dist_run(strategy, merge_meetings, &in, &options), DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(in.error.code, DIST_DEADLINE_EXCEEDED);
+  assert_has(in.error.message, "the run's deadline of 500 ms is over");
+  assert_ok(dist_strategy_destroy(strategy));
 }
 
 /* Deadlines are the host's clock's: an hour on it is an hour, however long the system's took. */
@@ -360,6 +394,7 @@ int main(void) {
       cmocka_unit_test(one_replica_keeps_its_result),
       cmocka_unit_test(a_run_past_its_deadline),
       cmocka_unit_test(a_runs_deadline_ends_collectives_in_a_loop),
+      cmocka_unit_test(a_run_inside_says_how_long_the_outer_one_had),
       cmocka_unit_test(a_deadline_by_the_hosts_clock),
       cmocka_unit_test(options_of_a_run),
   };
