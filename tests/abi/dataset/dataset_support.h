@@ -55,8 +55,8 @@ static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, i
   }
 }
 
-/* `work` fails exactly where its request number k is refused, and leaves nothing in the end. Returns whether it
- * makes so many. */
+/* `work` fails exactly where its request number k is refused, and leaves nothing in the end. Returns whether
+ * it makes so many. */
 static inline int refuse_request(long k, dist_status (*work)(dist_strategy *strategy, void *user_data),
                                  void *user_data) {
   static refusals a;
