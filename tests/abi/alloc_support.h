@@ -9,7 +9,7 @@
 #include "common.h"
 
 typedef struct refusals {
-  atomic_long requests, refuse_at, live_bytes;
+  atomic_long requests, refuse_at, live_blocks, live_bytes;
 } refusals;
 
 static inline void *refusing_alloc(void *user_data, size_t size, size_t align) {
@@ -17,6 +17,7 @@ static inline void *refusing_alloc(void *user_data, size_t size, size_t align) {
   if (atomic_fetch_add(&a->requests, 1) == atomic_load(&a->refuse_at)) return NULL;
   void *memory = NULL;
   if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, size) != 0) return NULL;
+  atomic_fetch_add(&a->live_blocks, 1);
   atomic_fetch_add(&a->live_bytes, (long)size);
   return memory;
 }
@@ -24,8 +25,13 @@ static inline void *refusing_alloc(void *user_data, size_t size, size_t align) {
 static inline void refusing_free(void *user_data, void *memory, size_t size, size_t align) {
   refusals *a = user_data;
   (void)align;
+  atomic_fetch_sub(&a->live_blocks, 1);
   atomic_fetch_sub(&a->live_bytes, (long)size);
   free(memory);
+}
+
+static inline dist_allocator refusing(refusals *a) {
+  return (dist_allocator){a, refusing_alloc, refusing_free};
 }
 
 typedef dist_status (*piece_of_work)(dist_strategy *strategy);
@@ -37,7 +43,7 @@ static inline long refuse_every_request(int32_t num_replicas, piece_of_work work
   a = (refusals){.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = num_replicas;
-  options.allocator = (dist_allocator){&a, refusing_alloc, refusing_free};
+  options.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   assert_ok(work(strategy)); /* what stays until the strategy ends is there now */
   const long held = atomic_load(&a.live_bytes);

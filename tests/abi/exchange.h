@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One collective on tensors with everything that its members bring, a way to call it, and the equations of
- * dist.h as plain loops that say what it must give.
+ * collective.h as plain loops that say what it must give.
  */
 #ifndef TESTS_ABI_EXCHANGE_H
 #define TESTS_ABI_EXCHANGE_H

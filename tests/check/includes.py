@@ -67,6 +67,10 @@ def fault(path: Path, quote: str, name: str) -> str | None:
 
 def main(root: Path) -> int:
     faults = 0
+    for part in BELOW:
+        if not (root / "core" / part).is_dir():
+            faults += 1
+            print(f"core/{part} is not there: take it out of tests/check/includes.py")
     files = [
         p
         for top in ("core", "capi", "include", "bindings", "examples", "tests")

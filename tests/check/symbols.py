@@ -40,14 +40,8 @@ def main(nm: str, library: str, listed: Path, api: Path) -> int:
         for n in sorted(set(expected) - exported)
     ]
     faults += [f"{n}: exported, but not listed in {listed.name}" for n in sorted(exported - set(expected))]
-    faults += [
-        f"{n}: declared, but not listed in {listed.name}"
-        for n in sorted(declared - set(expected))
-    ]
-    faults += [
-        f"{n}: listed in {listed.name}, but no longer declared"
-        for n in sorted(set(expected) - declared)
-    ]
+    faults += [f"{n}: declared, but not listed in {listed.name}" for n in sorted(declared - set(expected))]
+    faults += [f"{n}: listed in {listed.name}, but no longer declared" for n in sorted(set(expected) - declared)]
     if len(expected) != len(set(expected)):
         faults.append(f"{listed.name}: a name stands twice")
     imported = symbols(nm, library, "--undefined-only")

@@ -8,7 +8,6 @@ usage: install_test.py (shared|static|cmake|uninstalled|subproject) MESON BUILD_
 """
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -22,6 +21,9 @@ ROOT = HERE.parents[1]
 # All that the library is built from.
 PARTS = ["LICENSE", "meson.build", "meson_options.txt", "include", "core", "capi", "bindings/meson.build"]
 PARTS += [f"bindings/{language}/meson.build" for language in ("go", "java", "python")]
+sys.path.insert(0, str(ROOT / "tests/abi/whole"))
+from opening_program import program_of  # noqa: E402
+
 CC = shlex.split(os.environ["CC"])
 CXX = shlex.split(os.environ["CXX"])
 
@@ -72,9 +74,7 @@ def shared(scratch: Path, prefix: Path) -> None:
 
 def opening_program(scratch: Path, prefix: Path, flags: list[str]) -> None:
     """The program at the head of dist.h is one."""
-    text = next(prefix.rglob("dist.h")).read_text(encoding="utf-8")
-    block = re.search(r"^ \* A program:\n \*\n((?: \*     .*\n| \*\n)+)", text, re.MULTILINE)[1]
-    (scratch / "opening.c").write_text("".join(line[7:] + "\n" for line in block.splitlines()))
+    (scratch / "opening.c").write_text(program_of(next(prefix.rglob("dist.h"))), encoding="utf-8")
     run(*CC, "-std=c99", "-Wall", "-Werror", scratch / "opening.c", *flags, "-o", scratch / "opening")
     assert run(scratch / "opening", LD_LIBRARY_PATH=str(next(prefix.rglob("libdist.so.0")).parent)) == ""
 

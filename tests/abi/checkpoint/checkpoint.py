@@ -33,7 +33,7 @@ def check(condition: bool, what: str) -> None:
 
 
 def check_checksums(data: bytes) -> None:
-    """As dist.h describes them, by nothing but Python's own modules."""
+    """As checkpoint.h describes them, by nothing but Python's own modules."""
     length = struct.unpack("<Q", data[:8])[0]
     header, rest = data[8 : 8 + length], data[8 + length :]
     tensors = json.loads(header)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of checkpoint.h (checkpoints) share: a folder of the test's own, files of any bytes,
+ * What the tests of checkpoint.h share: a folder of the test's own, files of any bytes,
  * variables.
  */
 #ifndef TESTS_ABI_CHECKPOINT_SUPPORT_H

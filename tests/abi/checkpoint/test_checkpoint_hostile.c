@@ -30,6 +30,18 @@ static int end_pair(void **state) {
   return dist_strategy_destroy(p->strategy);
 }
 
+static dist_status load(const pair *p, file_path path, size_t n, const dist_checkpoint_options *options) {
+  return dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, n, options);
+}
+
+/* Every copy of both is `expected`; then `before` once more. */
+static void check_and_set_back(const pair *p, const void *expected) {
+  for (int k = 0; k < 4; k++) {
+    assert_memory_equal(copy_of(p->variables[k / 2], k % 2), expected, sizeof before);
+    memcpy(copy_of(p->variables[k / 2], k % 2), before, sizeof before);
+  }
+}
+
 static void check_unchanged(const pair *p, const char *what) {
   for (int i = 0; i < 2; i++) {
     for (int32_t r = 0; r < 2; r++) {
@@ -142,8 +154,7 @@ static void made_up_headers(void **state) {
   for (size_t i = 0; i < COUNT_OF(headers); i++) {
     const made_up *row = &headers[i];
     write_with_header(path.text, row->header, row->data_bytes);
-    const dist_status status =
-        dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, 1, NULL);
+    const dist_status status = load(p, path, 1, NULL);
     if (status != row->status || strstr(dist_last_error(), row->words) == NULL) {
       fail_msg("%s\n  %s: %s\n  wanted: %s: %s", row->header, dist_status_name(status), dist_last_error(),
                dist_status_name(row->status), row->words);
@@ -173,13 +184,10 @@ static void unusual_headers(void **state) {
   unsigned char sevens[8];
   memset(sevens, 7, sizeof sevens);
   for (size_t i = 0; i < COUNT_OF(rows); i++) {
-    for (int k = 0; k < 4; k++) memcpy(copy_of(p->variables[k / 2], k % 2), before, sizeof before);
     write_with_header(path.text, rows[i].header, rows[i].data_bytes);
-    assert_ok(dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, 2, NULL));
-    for (int k = 0; k < 4; k++)
-      assert_memory_equal(copy_of(p->variables[k / 2], k % 2), sevens, sizeof sevens);
+    assert_ok(load(p, path, 2, NULL));
+    check_and_set_back(p, sevens);
   }
-  for (int k = 0; k < 4; k++) memcpy(copy_of(p->variables[k / 2], k % 2), before, sizeof before);
 }
 
 /* The first 8 bytes alone, and a header that says to be longer than it is. */
@@ -221,9 +229,7 @@ static void variables_that_do_not_fit(void **state) {
     options.position = &position;
     write_with_header(path.text, rows[i].header, rows[i].data_bytes);
     const int whole = strncmp(rows[i].words, "tensor", 6) == 0 || strncmp(rows[i].words, "no ", 3) == 0;
-    assert_fails(
-        dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, whole ? 2 : 1, &options),
-        rows[i].status, rows[i].words);
+    assert_fails(load(p, path, whole ? 2 : 1, &options), rows[i].status, rows[i].words);
     check_unchanged(p, rows[i].header);
   }
 }
@@ -252,9 +258,7 @@ static void cut_and_changed_files(void **state) {
   unsigned char *data = read_file(path.text, &size);
   for (size_t cut = size; cut-- > 0;) {
     assert_int_equal(truncate(path.text, (off_t)cut), 0);
-    assert_int_equal(
-        dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, 2, &options),
-        DIST_DATA_LOSS);
+    assert_int_equal(load(p, path, 2, &options), DIST_DATA_LOSS);
     check_unchanged(p, "cut");
   }
   write_file(path.text, data, size);
@@ -262,8 +266,7 @@ static void cut_and_changed_files(void **state) {
   for (size_t bit = 0; bit < 8 * size; bit++) {
     if (bit > 0) put_byte(path.text, (bit - 1) / 8, data[(bit - 1) / 8]);
     put_byte(path.text, bit / 8, data[bit / 8] ^ (unsigned char)(1u << bit % 8));
-    if (dist_checkpoint_load(p->strategy, path.text, (dist_variable **)p->variables, 2, &options) !=
-        DIST_OK) {
+    if (load(p, path, 2, &options) != DIST_OK) {
       check_unchanged(p, "a changed bit");
       if (bit / 8 >= size - 16) /* in the data */
         assert_has(dist_last_error(),
@@ -272,10 +275,7 @@ static void cut_and_changed_files(void **state) {
     }
     accepted++;
     assert_memory_equal(&loaded, &position, sizeof loaded);
-    for (int k = 0; k < 4; k++) {
-      assert_memory_equal(copy_of(p->variables[k / 2], k % 2), saved, sizeof saved);
-      memcpy(copy_of(p->variables[k / 2], k % 2), before, sizeof before);
-    }
+    check_and_set_back(p, saved);
   }
   assert_true(accepted <= 8 * 16); /* only where the header's own checksum is called something else */
   free(data);

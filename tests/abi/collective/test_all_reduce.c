@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: all_reduce: the same bits as a plain fold from left to right, whatever the size, the number
+ * all_reduce: the same bits as a plain fold from left to right, whatever the size, the number
  * of replicas, how crowded they are, and the host's floating-point environment.
  */
 #include "tests/abi/common.h"

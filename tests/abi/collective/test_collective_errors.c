@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: what is refused: arguments that are wrong by themselves, which the caller alone is told and
+ * What is refused: arguments that are wrong by themselves, which the caller alone is told and
  * which spoil no run, and replicas that disagree in any field, who all get one report that names the culprit.
  */
 #include "tests/abi/recipe.h"

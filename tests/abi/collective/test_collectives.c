@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: collectives beside all_reduce: broadcast, barrier, merge_call, parallel_for, and what all of
+ * Collectives beside all_reduce: broadcast, barrier, merge_call, parallel_for, and what all of
  * them refuse.
  */
 #include "tests/abi/common.h"

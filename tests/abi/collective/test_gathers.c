@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: the collectives that move bits: all_gather, gather_to_root, broadcast, scatter_from_root,
+ * The collectives that move bits: all_gather, gather_to_root, broadcast, scatter_from_root,
  * all_to_all, permute. Every axis, even and uneven parts, members with nothing, any layout in memory.
  */
+#include "sizes.h"
 #include "tests/abi/recipe.h"
 
 static const int32_t kinds[] = {DIST_COLLECTIVE_ALL_GATHER, DIST_COLLECTIVE_GATHER,
                                 DIST_COLLECTIVE_BROADCAST,  DIST_COLLECTIVE_SCATTER,
                                 DIST_COLLECTIVE_ALL_TO_ALL, DIST_COLLECTIVE_PERMUTE};
-static const int32_t sizes[] = {1, 2, 3, 5, 8};
 
-static dist_strategy *strategies[COUNT_OF(sizes)];
-
-static int make_strategies(void **state) {
+static int make(void **state) {
   (void)state;
-  for (size_t s = 0; s < COUNT_OF(sizes); s++)
-    strategies[s] = strategy_of(sizes[s], s % 2 == 0 ? DIST_THREADS_CALLER : DIST_THREADS_LIBRARY);
-  return 0;
-}
-static int end_strategies(void **state) {
-  (void)state;
-  for (size_t s = 0; s < COUNT_OF(sizes); s++) assert_ok(dist_strategy_destroy(strategies[s]));
-  return 0;
+  return make_strategies(DIST_THREADS_CALLER, DIST_THREADS_LIBRARY);
 }
 
 /* Every collective with what a test varies; its own things are set here. */
@@ -311,5 +302,5 @@ int main(void) {
       cmocka_unit_test(what_does_not_fit_together),
       cmocka_unit_test(parts_in_a_wrong_place),
   };
-  return cmocka_run_group_tests(tests, make_strategies, end_strategies);
+  return cmocka_run_group_tests(tests, make, end_strategies);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: groups: collectives of some replicas while others do something else, what is reported of
+ * Groups: collectives of some replicas while others do something else, what is reported of
  * them, and members that wait for each other in different groups.
  */
 #include "tests/abi/recipe.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: what the bits of a sum depend on. REPRODUCIBLE: on the contributions alone, however they are
+ * What the bits of a sum depend on. REPRODUCIBLE: on the contributions alone, however they are
  * dealt over replicas, and they are those of the exact sum rounded. ORDERED: on the order of replicas, and on
  * nothing else that a program or a machine may vary.
  */

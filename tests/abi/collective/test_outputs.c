@@ -5,6 +5,7 @@
  * element.
  */
 #include "tests/abi/common.h"
+#include "tests/abi/dlpack.h"
 
 static float memory[64], other[64];
 static int64_t square[] = {4, 4}, line[] = {4}, zero[] = {0, 1}, interlocked[] = {1, 3},
@@ -238,29 +239,10 @@ static void what_is_kept_lies_in_memory(void **state) {
   assert_ok(dist_strategy_destroy(strategy));
 }
 
-/* As dlpack.h has it. */
-struct DLManagedTensor {
-  struct {
-    void *data;
-    struct {
-      int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-      uint8_t code, bits;
-      uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-  } tensor;
-  void *context;
-  void (*deleter)(struct DLManagedTensor *self);
-};
-
 static void imports_lie_in_memory(void **state) {
   (void)state;
   dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
-  struct DLManagedTensor managed = {{memory, {1, 0}, 2, {2, 32, 1}, square, far, 0}, NULL, NULL};
+  DLManagedTensor managed = {{memory, {1, 0}, 2, {2, 32, 1}, square, far, 0}, NULL, NULL};
   dist_value *value = NULL;
   assert_fails(dist_value_from_dlpack(strategy, &managed, &value), DIST_INVALID_ARGUMENT, "strides[0]");
   managed.tensor.strides = zero;

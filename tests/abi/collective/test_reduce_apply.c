@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: dist_reduce_apply(): gradients are those of the all_reduce oracle, and each step on them is
+ * dist_reduce_apply(): gradients are those of the all_reduce oracle, and each step on them is
  * done here once more, operation by operation. Bits are compared.
  */
 #include "tests/abi/recipe.h"

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: the collectives that reduce: all of them against plain loops, with any layout in memory,
+ * The collectives that reduce: all of them against plain loops, with any layout in memory,
  * several contributions from a replica, weights, the host's own operator, and outputs that lie among each
  * other.
  */
+#include "sizes.h"
 #include "tests/abi/recipe.h"
 
 static const int32_t kinds[] = {DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_REDUCE,
                                 DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_SCAN};
-static const int32_t sizes[] = {1, 2, 3, 5, 8};
-static dist_strategy *strategies[COUNT_OF(sizes)];
 
-static int make_strategies(void **state) {
+static int make(void **state) {
   (void)state;
-  for (size_t s = 0; s < COUNT_OF(sizes); s++)
-    strategies[s] = strategy_of(sizes[s], s % 2 == 0 ? DIST_THREADS_LIBRARY : DIST_THREADS_CALLER);
-  return 0;
-}
-static int end_strategies(void **state) {
-  (void)state;
-  for (size_t s = 0; s < COUNT_OF(sizes); s++) assert_ok(dist_strategy_destroy(strategies[s]));
-  return 0;
+  return make_strategies(DIST_THREADS_LIBRARY, DIST_THREADS_CALLER);
 }
 
 /* Whether a collective can be what the recipe says. */
@@ -308,5 +300,5 @@ int main(void) {
       cmocka_unit_test(large),
       cmocka_unit_test(identities),
   };
-  return cmocka_run_group_tests(tests, make_strategies, end_strategies);
+  return cmocka_run_group_tests(tests, make, end_strategies);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * collective.h: an operator of the host's whose elements are larger than the tensors': structs as bytes,
+ * An operator of the host's whose elements are larger than the tensors': structs as bytes,
  * or as numbers. It gets whole ones, wherever a tensor is cut, and every byte is what a plain loop gives.
  */
 #include "tests/abi/common.h"

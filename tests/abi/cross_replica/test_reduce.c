@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cross_replica.h: the arithmetic of dist_reduce(), through libdist.so.
+ * The arithmetic of dist_reduce(), through libdist.so.
  */
 #include <math.h>
 
@@ -178,6 +178,26 @@ static void tensors_with_gaps_reduce_as_they_read(void **state) {
   assert_reduced(*state, DIST_REDUCE_SUM, spread, &axis, 1, DIST_F32, 3, axis_sums);
 }
 
+/* A tensor of random numbers from each replica, kept in `data` until the caller frees it. */
+static dist_value *random_parts(dist_strategy *strategy, uint32_t seed, int32_t ndim, const int64_t *shape,
+                                float *data[R]) {
+  print_message("# seed %u\n", seed);
+  int64_t n = 1;
+  for (int32_t d = 0; d < ndim; d++) n *= shape[d];
+  dist_value *items[R];
+  for (int r = 0; r < R; r++) {
+    data[r] = malloc((size_t)n * sizeof(float));
+    assert_non_null(data[r]);
+    for (int64_t i = 0; i < n; i++) {
+      seed = seed * 1664525u + 1013904223u;
+      data[r][i] = (float)(int32_t)seed * 1e-9f;
+    }
+    const dist_tensor tensor = {data[r], DIST_F32, ndim, shape, NULL};
+    assert_int_equal(dist_value_wrap_tensor(strategy, &tensor, NULL, NULL, &items[r]), DIST_OK);
+  }
+  return spread_of(strategy, items);
+}
+
 /* Past 256 KiB oneTBB shares the work; the bits stay those of the plain loop. */
 static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
   enum { ROWS = 1037, COLUMNS = 513, N = ROWS * COLUMNS };
@@ -185,20 +205,7 @@ static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
   float *data[R];
   float *wanted = malloc(N * sizeof(float));
   assert_non_null(wanted);
-  uint32_t seed = 12345;
-  print_message("# seed %u\n", seed);
-  dist_value *items[R];
-  for (int r = 0; r < R; r++) {
-    data[r] = malloc(N * sizeof(float));
-    assert_non_null(data[r]);
-    for (int i = 0; i < N; i++) {
-      seed = seed * 1664525u + 1013904223u;
-      data[r][i] = (float)(int32_t)seed * 1e-9f;
-    }
-    const dist_tensor tensor = {data[r], DIST_F32, 2, shape, NULL};
-    assert_int_equal(dist_value_wrap_tensor(*state, &tensor, NULL, NULL, &items[r]), DIST_OK);
-  }
-  dist_value *spread = spread_of(*state, items);
+  dist_value *spread = random_parts(*state, 12345, 2, shape, data);
   dist_value *result = NULL;
   dist_tensor tensor;
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_MEAN, spread, NULL, 0, &result), DIST_OK);
@@ -241,21 +248,8 @@ static void large_tensors_give_the_bits_of_a_plain_loop(void **state) {
 static void a_batch_larger_than_the_cache(void **state) {
   enum { N = 400003, VALUES = 40 };
   const int64_t shape[1] = {N};
-  uint32_t seed = 54321;
-  print_message("# seed %u\n", seed);
   float *data[R];
-  dist_value *items[R];
-  for (int r = 0; r < R; r++) {
-    data[r] = malloc(N * sizeof(float));
-    assert_non_null(data[r]);
-    for (int i = 0; i < N; i++) {
-      seed = seed * 1664525u + 1013904223u;
-      data[r][i] = (float)(int32_t)seed * 1e-9f;
-    }
-    const dist_tensor tensor = {data[r], DIST_F32, 1, shape, NULL};
-    assert_int_equal(dist_value_wrap_tensor(*state, &tensor, NULL, NULL, &items[r]), DIST_OK);
-  }
-  dist_value *spread = spread_of(*state, items);
+  dist_value *spread = random_parts(*state, 54321, 1, shape, data);
   dist_value *values[VALUES], *results[VALUES], *alone = NULL;
   for (int v = 0; v < VALUES; v++) values[v] = spread;
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_SUM, spread, NULL, 0, &alone), DIST_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cross_replica.h: dist_reduce() of what is no plain per-replica tensor: indexed slices, variables, texts,
+ * dist_reduce() of what is no plain per-replica tensor: indexed slices, variables, texts,
  * nests.
  */
 #include "reduce_support.h"

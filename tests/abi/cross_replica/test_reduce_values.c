@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cross_replica.h: what reductions from outside take, where their results go, and what they refuse.
+ * What reductions from outside take, where their results go, and what they refuse.
  */
 #include "reduce_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cross_replica.h: updates with named arguments and results, from outside and from inside replicas; the
+ * Updates with named arguments and results, from outside and from inside replicas; the
  * contexts they see; gathers and broadcasts from outside.
  */
 #include "reduce_support.h"

@@ -1,43 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of dataset.h (datasets) share: strategies, and what a batch should look like.
+ * What the tests of dataset.h share: what a batch should look like, and a refused request for memory.
  */
-#ifndef DATASET_SUPPORT_H
-#define DATASET_SUPPORT_H
+#ifndef TESTS_ABI_DATASET_SUPPORT_H
+#define TESTS_ABI_DATASET_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <dist/dist.h>
-
-#define assert_ok(call)                                                            \
-  do {                                                                             \
-    const dist_status assert_ok_status = (call);                                   \
-    if (assert_ok_status != DIST_OK) fail_msg("%s: %s", #call, dist_last_error()); \
-  } while (0)
-
-/* The call fails with `status`, and its message holds `words`. */
-#define assert_fails(call, status, words)                               \
-  do {                                                                  \
-    assert_int_equal(call, status);                                     \
-    if (strstr(dist_last_error(), words) == NULL) {                     \
-      fail_msg("%s: no '%s' in '%s'", #call, words, dist_last_error()); \
-    }                                                                   \
-  } while (0)
-
-static inline dist_strategy *strategy_of(int32_t num_replicas) {
-  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = num_replicas;
-  dist_strategy *strategy = NULL;
-  assert_ok(dist_strategy_create(&options, &strategy));
-  return strategy;
-}
+#include "tests/abi/alloc_support.h"
 
 static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -55,7 +23,7 @@ static inline dist_tensor component(const dist_value *leaf, int32_t num_replicas
   return tensor;
 }
 
-/* `leaf` holds the i64 numbers expected[0 .. m-1], split as dist.h says. */
+/* `leaf` holds the i64 numbers expected[0 .. m-1], split as dataset.h says. */
 static inline void check_leaf(const dist_value *leaf, int32_t num_replicas, const int64_t *expected,
                               int64_t m) {
   const int64_t q = (m + num_replicas - 1) / num_replicas;
@@ -87,28 +55,27 @@ static inline int64_t read_pass(dist_iterator *iterator, int32_t num_replicas, i
   }
 }
 
-/* A host's allocator that refuses request number `countdown`. */
-typedef struct {
-  atomic_long live, countdown;
-  atomic_int refused;
-} counting;
-
-static inline void *counting_alloc(void *user_data, size_t size, size_t align) {
-  counting *c = user_data;
-  if (atomic_fetch_sub(&c->countdown, 1) == 0) {
-    atomic_store(&c->refused, 1);
-    return NULL;
+/* `work` fails exactly where its request number k is refused, and leaves nothing in the end. Returns whether
+ * it makes so many. */
+static inline int refuse_request(long k, dist_status (*work)(dist_strategy *strategy, void *user_data),
+                                 void *user_data) {
+  static refusals a;
+  a = (refusals){.refuse_at = -1};
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = 2;
+  options.allocator = refusing(&a);
+  dist_strategy *strategy = strategy_with(options);
+  const long refused_one = atomic_load(&a.requests) + k;
+  atomic_store(&a.refuse_at, refused_one);
+  const dist_status status = work(strategy, user_data);
+  atomic_store(&a.refuse_at, -1);
+  const int refused = atomic_load(&a.requests) > refused_one;
+  if (status != (refused ? DIST_RESOURCE_EXHAUSTED : DIST_OK)) {
+    fail_msg("request %ld: %s: %s", k, dist_status_name(status), dist_last_error());
   }
-  void *memory = aligned_alloc(align, (size + align - 1) / align * align);
-  if (memory == NULL) return NULL;
-  atomic_fetch_add(&c->live, 1);
-  return memory;
-}
-
-static inline void counting_free(void *user_data, void *memory, size_t size, size_t align) {
-  (void)size, (void)align;
-  atomic_fetch_sub(&((counting *)user_data)->live, 1);
-  free(memory);
+  assert_ok(dist_strategy_destroy(strategy));
+  assert_int_equal(atomic_load(&a.live_blocks), 0);
+  return refused;
 }
 
 #endif

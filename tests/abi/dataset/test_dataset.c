@@ -5,7 +5,6 @@
  */
 #include "dataset_support.h"
 
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,11 +33,11 @@ static void check_end(dist_iterator *iterator) {
   }
 }
 
-/* Every number of rows, batch size and number of replicas, against the rule in dist.h. */
+/* Every number of rows, batch size and number of replicas, against the rule in dataset.h. */
 static void batches_are_split_by_their_own_size(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 5; replicas++) {
-    dist_strategy *strategy = strategy_of(replicas);
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (int64_t n = 0; n <= ROWS; n++) {
       for (int64_t size = 1; size <= 15; size++) {
         for (int32_t drop = 0; drop <= 1; drop++) {
@@ -69,7 +68,7 @@ static void batches_are_split_by_their_own_size(void **state) {
 /* Ten rows in batches of eight on two replicas, in numbers: 0-3 and 4-7, then 8 and 9. */
 static void the_documented_example(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 8;
   dist_dataset *dataset = numbers(strategy, 10, &options);
@@ -94,7 +93,7 @@ static void the_documented_example(void **state) {
 /* Features and labels: a list of two leaves; strided tensors are read as they are; data are copied. */
 static void several_tensors_are_a_list(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   float features[2][5]; /* column-major: row i is features[0][i], features[1][i] */
   int16_t labels[5];
   for (int i = 0; i < 5; i++) {
@@ -142,7 +141,7 @@ static void several_tensors_are_a_list(void **state) {
 static void rows_can_be_batches(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
-    dist_strategy *strategy = strategy_of(replicas);
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     const int64_t shape[] = {3, 4};
     const dist_tensor tensor = {rows, DIST_I64, 2, shape, NULL};
     dist_dataset *dataset = NULL;
@@ -164,7 +163,7 @@ static void rows_can_be_batches(void **state) {
 /* One replica gets such rows as they are: scalars, and tensors whose rows have different lengths. */
 static void one_replica_gets_rows_as_they_are(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(1);
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
   const int64_t three = 3, shape[] = {3, 2};
   const dist_tensor tensors[] = {{rows, DIST_I64, 1, &three, NULL}, {rows, DIST_I64, 2, shape, NULL}};
   dist_dataset *dataset = NULL;
@@ -189,7 +188,7 @@ static void one_replica_gets_rows_as_they_are(void **state) {
 }
 
 static void shuffled(int32_t replicas, int32_t prefetch, uint64_t seed, int passes, int64_t out[][10]) {
-  dist_strategy *strategy = strategy_of(replicas);
+  dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 4;
   options.shuffle = 1;
@@ -222,7 +221,7 @@ static void shuffling_is_reproducible(void **state) {
 
 static void iterators_are_independent(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(3);
+  dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 2;
   dist_dataset *dataset = numbers(strategy, 7, &options);
@@ -246,7 +245,7 @@ static void iterators_are_independent(void **state) {
 /* Datasets, iterators and batches stay good when the strategy has ended. */
 static void passes_outlive_the_strategy(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 4;
   dist_dataset *dataset = numbers(strategy, 8, &options);
@@ -275,7 +274,7 @@ static void check_no_pass(dist_strategy *strategy, const dist_tensor *tensors, s
 
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset *dataset = NULL;
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 2;
@@ -326,7 +325,7 @@ static void wrong_arguments_are_refused(void **state) {
 /* The threads that make batches ahead are not there in a forked child: it is told so, and never waits. */
 static void a_forked_child_gets_an_error(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 4;
   dist_dataset *dataset = numbers(strategy, 8, &options);

@@ -5,10 +5,8 @@
  */
 #include "dataset_support.h"
 
-#include <stdlib.h>
-
-enum { MOST = 16 };
-static int64_t numbers[MOST] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+enum { NUMBERS = 16 };
+static int64_t numbers[NUMBERS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /* What the function makes, and what it was told. */
 typedef struct plan {
@@ -44,7 +42,7 @@ static dist_status make(const dist_input_context *context, dist_dataset **out, v
 static void batches_are_dealt_in_turn(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
-    dist_strategy *strategy = strategy_of(replicas);
+    dist_strategy *strategy = strategy_of(replicas, DIST_THREADS_CALLER);
     for (int64_t rows = 0; rows <= 13; rows++) {
       for (int64_t size = 1; size <= 3; size++) {
         for (int32_t drop = 0; drop <= 1; drop++) {
@@ -83,7 +81,7 @@ static void batches_are_dealt_in_turn(void **state) {
 /* Scalars cannot be empty: the last step is left out. The host may say what the shapes are like. */
 static void shapes_decide_about_the_last_step(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   const struct {
     int64_t batch;
     int32_t drop, static_shapes, steps;
@@ -110,7 +108,7 @@ static void shapes_decide_about_the_last_step(void **state) {
 
 static void each_replica_may_have_a_pipeline(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(3);
+  dist_strategy *strategy = strategy_of(3, DIST_THREADS_CALLER);
   plan p = {.strategy = strategy, .rows = 4, .batch = 2};
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.replication_mode = DIST_INPUT_PER_REPLICA;
@@ -145,7 +143,7 @@ static void each_replica_may_have_a_pipeline(void **state) {
 
 static void a_functions_mistakes_are_reported(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   const struct {
     int32_t mistake;
     dist_status status;
@@ -174,7 +172,7 @@ static dist_status hand_over_a_value(const dist_input_context *context, dist_dat
 
 static void other_handles_are_no_datasets(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   const dist_tensor tensor = {numbers, DIST_I64, 0, NULL, NULL};
   assert_ok(dist_value_create_tensor(strategy, &tensor, &kept));
   dist_dataset *dataset = NULL;
@@ -188,7 +186,7 @@ static void other_handles_are_no_datasets(void **state) {
 
 static void options_that_do_not_go_together(void **state) {
   (void)state;
-  dist_strategy *mirrored = strategy_of(2);
+  dist_strategy *mirrored = strategy_of(2, DIST_THREADS_CALLER);
   dist_strategy_options one = DIST_STRATEGY_OPTIONS_INIT;
   one.kind = DIST_STRATEGY_ONE_DEVICE;
   dist_strategy *single = NULL;
@@ -242,7 +240,7 @@ static dist_status make_in_replica(dist_replica *replica, void *user_data) {
 
 static void replicas_make_no_datasets(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   plan p = {.strategy = strategy, .rows = 4, .batch = 2};
   assert_fails(dist_run(strategy, make_in_replica, &p, NULL), DIST_FAILED_PRECONDITION, "cross-replica");
   assert_int_equal(p.calls, 0);
@@ -265,7 +263,7 @@ static dist_status iterate_in_replica(dist_replica *replica, void *user_data) {
 
 static void replicas_do_not_iterate(void **state) {
   (void)state;
-  dist_strategy *strategies[] = {strategy_of(2), strategy_of(1)};
+  dist_strategy *strategies[] = {strategy_of(2, DIST_THREADS_CALLER), strategy_of(1, DIST_THREADS_CALLER)};
   dist_dataset *datasets[2];
   dist_iterator *iterators[2];
   for (int i = 0; i < 2; i++) {
@@ -318,7 +316,7 @@ static dist_dataset *rows_of(dist_strategy *strategy, int64_t n, int64_t batch, 
 
 static void the_end_may_be_no_error(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset *dataset = rows_of(strategy, 5, 4, 0);
   dist_iterator *iterator = NULL;
   assert_ok(dist_iterator_create(dataset, &iterator));
@@ -360,7 +358,7 @@ static dist_status add_up(dist_value *state, dist_value *batch, dist_value **out
 
 static void a_pass_can_be_reduced(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset *dataset = rows_of(strategy, 11, 4, 0);
   int64_t hundred = 100;
   const dist_tensor tensor = {&hundred, DIST_I64, 0, NULL, NULL};
@@ -386,7 +384,7 @@ static void a_pass_can_be_reduced(void **state) {
 
 static void batches_are_specified(void **state) {
   (void)state;
-  dist_strategy *strategies[] = {strategy_of(1), strategy_of(2)};
+  dist_strategy *strategies[] = {strategy_of(1, DIST_THREADS_CALLER), strategy_of(2, DIST_THREADS_CALLER)};
   const struct {
     int replicas;
     int64_t batch;

@@ -6,9 +6,7 @@
  */
 #include "dataset_support.h"
 
-#include <stdio.h>
-
-enum { ROWS = 23, MOST = 128 };
+enum { ROWS = 23, MOST_SEEN = 128 };
 static int64_t numbers[ROWS];
 
 enum kind {
@@ -115,7 +113,7 @@ static void take(dist_iterator *iterator, int32_t replicas, int64_t steps, int64
     assert_ok(status);
     for (int32_t r = 0; r < replicas; r++) {
       const dist_tensor tensor = component(batch, replicas, r);
-      assert_true(*n + 1 + (size_t)tensor.shape[0] <= MOST);
+      assert_true(*n + 1 + (size_t)tensor.shape[0] <= MOST_SEEN);
       all[(*n)++] = -tensor.shape[0];
       if (tensor.shape[0] > 0) memcpy(all + *n, tensor.data, (size_t)tensor.shape[0] * sizeof *all);
       *n += (size_t)tensor.shape[0];
@@ -127,12 +125,12 @@ static void take(dist_iterator *iterator, int32_t replicas, int64_t steps, int64
 static void every_step_can_be_gone_on_from(void **state) {
   (void)state;
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
-    made m = {strategy_of(replicas), 4, 0};
+    made m = {strategy_of(replicas, DIST_THREADS_CALLER), 4, 0};
     for (int kind = 0; kind < KINDS; kind++) {
       for (m.prefetch = -1; m.prefetch <= 2; m.prefetch += 3) {
         dist_dataset *dataset = dataset_of(&m, (enum kind)kind);
         for (int64_t left_at = 0; left_at <= 8; left_at++) {
-          int64_t whole[MOST], resumed[MOST];
+          int64_t whole[MOST_SEEN], resumed[MOST_SEEN];
           size_t whole_n = 0, n = 0;
           dist_iterator *iterator = NULL;
           dist_position position = DIST_POSITION_INIT, same = DIST_POSITION_INIT;
@@ -163,7 +161,8 @@ static void every_step_can_be_gone_on_from(void **state) {
  */
 static void another_layout_goes_on(void **state) {
   (void)state;
-  made before = {strategy_of(2), 6, 0}, after = {strategy_of(3), 5, 0};
+  made before = {strategy_of(2, DIST_THREADS_CALLER), 6, 0},
+       after = {strategy_of(3, DIST_THREADS_CALLER), 5, 0};
   dist_dataset *first = dataset_of(&before, SHUFFLED), *second = dataset_of(&after, SHUFFLED);
   int64_t order[ROWS], got[ROWS];
   dist_iterator *iterator = NULL;
@@ -199,7 +198,7 @@ static void another_layout_goes_on(void **state) {
 
 static void positions_that_are_none(void **state) {
   (void)state;
-  made m = {strategy_of(2), 4, 0};
+  made m = {strategy_of(2, DIST_THREADS_CALLER), 4, 0};
   const dist_position bad[] = {{sizeof *bad, 0, -1, 0, 0, 0}, {sizeof *bad, 0, 0, -1, 0, 0},
                                {sizeof *bad, 0, 0, 0, -1, 0}, {sizeof *bad, 0, 0, 0, 0, -1},
                                {sizeof *bad, 1, 0, 0, 0, 0},  {3, 0, 0, 0, 0, 0}};
@@ -233,7 +232,7 @@ static void numbers_out_of_range_are_named(void **state) {
   (void)state;
   static const char *const names[] = {"pass", "elements", "examples", "batches"};
   const int64_t bad[] = {-1, INT64_MIN, INT64_MAX, ((int64_t)1 << 62) + 1};
-  made m = {strategy_of(2), 4, 0};
+  made m = {strategy_of(2, DIST_THREADS_CALLER), 4, 0};
   const enum kind kinds[] = {ROWS_IN_MEMORY, CALLBACK, FILES, OF_FUNCTION};
   for (size_t k = 0; k < 4; k++) {
     dist_dataset *dataset = dataset_of(&m, kinds[k]);

@@ -5,12 +5,9 @@
  */
 #include "dataset_support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+enum { MOST_EXAMPLES = 64, FILES = 5 };
 
-enum { MOST = 64, FILES = 5 };
-
-static int64_t numbers[MOST];
+static int64_t numbers[MOST_EXAMPLES];
 
 static dist_dataset *rows_of(dist_strategy *strategy, int64_t n, const dist_dataset_options *options) {
   const dist_tensor tensor = {numbers, DIST_I64, 1, &n, NULL};
@@ -50,11 +47,12 @@ static void every_example_comes_once(void **state) {
   const uint64_t first_seed = 20261121;
   print_message("# seed %llu\n", (unsigned long long)first_seed);
   uint64_t seed = first_seed;
-  dist_strategy *strategies[] = {strategy_of(1), strategy_of(2), strategy_of(3)};
+  dist_strategy *strategies[] = {strategy_of(1, DIST_THREADS_CALLER), strategy_of(2, DIST_THREADS_CALLER),
+                                 strategy_of(3, DIST_THREADS_CALLER)};
   for (int round = 0; round < 400; round++) {
     const int32_t replicas = 1 + (int32_t)draw(&seed, 3);
     dist_strategy *strategy = strategies[replicas - 1];
-    const int64_t n = (int64_t)draw(&seed, MOST);
+    const int64_t n = (int64_t)draw(&seed, MOST_EXAMPLES);
     const int32_t ways[] = {DIST_SHARD_AUTO, DIST_SHARD_DATA, DIST_SHARD_HINT, DIST_SHARD_OFF};
     dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
     options.global_batch_size = 1 + (int64_t)draw(&seed, 9);
@@ -64,7 +62,7 @@ static void every_example_comes_once(void **state) {
     options.shard_hint = options.shard_policy == DIST_SHARD_HINT;
     options.shuffle = (int32_t)draw(&seed, 2);
     options.prefetch = (int32_t)draw(&seed, 3) - 1;
-    int counts[MOST] = {0};
+    int counts[MOST_EXAMPLES] = {0};
     int steps[4];
     dist_status covered = DIST_OK;
     for (int32_t worker = 0; worker < options.num_workers; worker++) {
@@ -146,17 +144,17 @@ static dist_dataset *files(dist_strategy *strategy, const dist_dataset_options *
 }
 
 static void check_numbers(dist_dataset *dataset, const int64_t *expected, int64_t n) {
-  int64_t got[MOST];
+  int64_t got[MOST_EXAMPLES];
   dist_iterator *iterator = NULL;
   assert_ok(dist_iterator_create(dataset, &iterator));
-  assert_int_equal(read_pass(iterator, 1, got, MOST), n);
+  assert_int_equal(read_pass(iterator, 1, got, MOST_EXAMPLES), n);
   assert_memory_equal(got, expected, (size_t)n * sizeof *expected);
   dist_iterator_destroy(iterator);
 }
 
 static void files_go_to_workers_whole(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(1);
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
   static const int64_t all[] = {0, 10, 11, 20, 21, 22, 30, 40, 41}, zero[] = {0, 20, 21, 22, 40, 41},
                        one[] = {10, 11, 30}, in_turn[] = {0, 10, 11, 20, 21, 30, 22, 40, 41},
                        zero_in_turn[] = {0, 20, 21, 40, 22, 41};
@@ -190,7 +188,7 @@ static void files_go_to_workers_whole(void **state) {
 /* Pieces of given sizes, whatever batches the source has; a size of 0 is a batch too. */
 static void batches_are_cut_anew(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(1);
+  dist_strategy *strategy = strategy_of(1, DIST_THREADS_CALLER);
   const int64_t sizes[] = {0, 4};
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.batch_sizes = sizes;
@@ -218,7 +216,7 @@ static void batches_are_cut_anew(void **state) {
 
 static void mistakes_are_refused(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   const int64_t bad_sizes[] = {2, -1}, no_sizes[] = {0, 0}, four = 4;
   const dist_tensor rows = {numbers, DIST_I64, 1, &four, NULL};
   const struct {
@@ -277,7 +275,7 @@ static void mistakes_are_refused(void **state) {
 
 static void what_is_lost_is_named(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 4;
   options.drop_remainder = 1;
@@ -304,7 +302,7 @@ static void keep_text(const char *text, size_t size, void *user_data) {
 
 static void who_reads_what_is_explained(void **state) {
   (void)state;
-  dist_strategy *strategy = strategy_of(2);
+  dist_strategy *strategy = strategy_of(2, DIST_THREADS_CALLER);
   char text[1024] = "";
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 7;
@@ -339,7 +337,7 @@ static void who_reads_what_is_explained(void **state) {
 }
 
 int main(void) {
-  for (int64_t i = 0; i < MOST; i++) numbers[i] = i;
+  for (int64_t i = 0; i < MOST_EXAMPLES; i++) numbers[i] = i;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_example_comes_once),    cmocka_unit_test(batch_sizes_add_up),
       cmocka_unit_test(files_go_to_workers_whole),   cmocka_unit_test(batches_are_cut_anew),

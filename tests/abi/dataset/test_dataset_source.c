@@ -6,9 +6,6 @@
  */
 #include "dataset_support.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-
 /* What element a source makes; from SAID on a number, but a mistake at `bad_index`. */
 enum kind {
   NUMBER,       /* i64 scalar: index */
@@ -159,7 +156,7 @@ static void elements_are_stacked(void **state) {
   static const int64_t rows[7] = {0, 1, 2, 3, 4, 5, 6};
   for (int32_t replicas = 1; replicas <= 3; replicas++) {
     for (int32_t prefetch = -1; prefetch <= 4; prefetch++) {
-      source s = {.strategy = strategy_of(replicas), .kind = NUMBER, .size = 7};
+      source s = {.strategy = strategy_of(replicas, DIST_THREADS_CALLER), .kind = NUMBER, .size = 7};
       dist_dataset *dataset = dataset_of(&s, 3, prefetch);
       dist_iterator *iterator = pass(dataset);
       dist_value *batch = NULL;
@@ -182,7 +179,7 @@ static void elements_are_stacked(void **state) {
 
 static void a_batch_has_its_elements_structure(void **state) {
   (void)state;
-  source s = {.strategy = strategy_of(2), .kind = TREE, .size = 3};
+  source s = {.strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = TREE, .size = 3};
   dist_dataset *dataset = dataset_of(&s, 4, 0);
   dist_iterator *iterator = pass(dataset);
   dist_value *batch = NULL;
@@ -215,7 +212,7 @@ static void elements_can_be_batches(void **state) {
   (void)state;
   static const int64_t numbers[] = {0, 1, 2, 3, 4, 5, 6};
   for (int32_t replicas = 1; replicas <= 4; replicas++) {
-    source s = {.strategy = strategy_of(replicas), .kind = BATCH, .size = 7};
+    source s = {.strategy = strategy_of(replicas, DIST_THREADS_CALLER), .kind = BATCH, .size = 7};
     dist_dataset *dataset = dataset_of(&s, 0, 0);
     dist_iterator *iterator = pass(dataset);
     dist_value *batch = NULL;
@@ -234,7 +231,7 @@ static void elements_can_be_batches(void **state) {
 /* One batch of a dataset: component r is shapes[r], and holds the numbers that follow those of r-1. */
 static void check_first_batch(enum kind kind, int64_t batch_size, int32_t ndim, const int64_t shapes[2][3],
                               const int64_t *numbers) {
-  source s = {.strategy = strategy_of(2), .kind = kind, .size = 2};
+  source s = {.strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = kind, .size = 2};
   dist_dataset *dataset = dataset_of(&s, batch_size, 0);
   dist_iterator *iterator = pass(dataset);
   dist_value *batch = NULL;
@@ -288,7 +285,8 @@ static void errors_keep_their_words(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int32_t prefetch = -1; prefetch <= 4; prefetch++) {
-      source s = {.strategy = strategy_of(2), .kind = cases[i].kind, .size = 20, .bad_index = 5};
+      source s = {
+          .strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = cases[i].kind, .size = 20, .bad_index = 5};
       dist_dataset *dataset = dataset_of(&s, cases[i].batch_size, prefetch);
       dist_iterator *iterator = pass(dataset);
       const int64_t good = cases[i].batch_size != 0  ? 5 / cases[i].batch_size
@@ -316,7 +314,7 @@ static void a_pass_can_end_at_any_step(void **state) {
   (void)state;
   for (int taken = 0; taken < 5; taken++) {
     for (int32_t prefetch = -1; prefetch <= 4; prefetch++) {
-      source s = {.strategy = strategy_of(2), .kind = TREE, .size = INT64_MAX};
+      source s = {.strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = TREE, .size = INT64_MAX};
       dist_dataset *dataset = dataset_of(&s, 3, prefetch);
       dist_iterator *iterators[] = {pass(dataset), pass(dataset)};
       dist_dataset_destroy(dataset);
@@ -339,7 +337,7 @@ static void a_pass_can_end_at_any_step(void **state) {
 
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
-  source s = {.strategy = strategy_of(2), .kind = NUMBER, .size = 3};
+  source s = {.strategy = strategy_of(2, DIST_THREADS_CALLER), .kind = NUMBER, .size = 3};
   dist_dataset *dataset = NULL;
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   assert_int_equal(dist_dataset_create_from_callback(NULL, element, &s, source_released, NULL, &dataset),
@@ -363,7 +361,9 @@ static void wrong_arguments_are_refused(void **state) {
 }
 
 /* A shuffled pass over tensors and a pass over a source; the first failure ends it. */
-static dist_status two_passes(source *s) {
+static dist_status two_passes(dist_strategy *strategy, void *user_data) {
+  source *s = user_data;
+  s->strategy = strategy;
   static int64_t rows[9];
   const int64_t nine = 9;
   const dist_tensor tensors[] = {{rows, DIST_I64, 1, &nine, NULL}, {rows, DIST_I64, 1, &nine, NULL}};
@@ -396,20 +396,8 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   int refused = 1;
   for (long k = 0; refused; k++) {
-    counting c = {0};
-    atomic_store(&c.countdown, -1);
-    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-    options.num_replicas = 2;
-    options.allocator = (dist_allocator){&c, counting_alloc, counting_free};
     source s = {.kind = TREE, .size = 9};
-    assert_ok(dist_strategy_create(&options, &s.strategy));
-    atomic_store(&c.countdown, k);
-    const dist_status status = two_passes(&s);
-    atomic_store(&c.countdown, -1);
-    refused = c.refused;
-    assert_int_equal(status, refused ? DIST_RESOURCE_EXHAUSTED : DIST_OK);
-    assert_ok(dist_strategy_destroy(s.strategy));
-    assert_int_equal(c.live, 0);
+    refused = refuse_request(k, two_passes, &s);
     assert_true(s.released <= 1);
     assert_true(k < 100000);
   }

@@ -5,9 +5,6 @@
  */
 #include "dataset_support.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
-
 enum kind { TUPLE, RAGGED, SPARSE, SLICES };
 
 typedef struct source {
@@ -104,7 +101,7 @@ static void check_vector(const dist_value *value, const int64_t *expected, int64
 /* Five tuples in batches of three on two replicas: 2 + 1, 1 + 1. */
 static void texts_and_objects_come_in_lists(void **state) {
   (void)state;
-  source s = {strategy_of(2), TUPLE, 5};
+  source s = {strategy_of(2, DIST_THREADS_CALLER), TUPLE, 5};
   dist_iterator *iterator = pass_of(&s, 3);
   static const char *const texts[2][2][2] = {{{"a", "b"}, {"c", NULL}}, {{"d", NULL}, {"e", NULL}}};
   for (int step = 0; step < 2; step++) {
@@ -131,7 +128,7 @@ static void texts_and_objects_come_in_lists(void **state) {
 
 static void ragged_tensors_are_cut_by_rows(void **state) {
   (void)state;
-  source s = {strategy_of(2), RAGGED, 1};
+  source s = {strategy_of(2, DIST_THREADS_CALLER), RAGGED, 1};
   dist_iterator *iterator = pass_of(&s, 0);
   dist_value *batch = NULL;
   assert_ok(dist_iterator_next(iterator, &batch));
@@ -151,7 +148,7 @@ static void ragged_tensors_are_cut_by_rows(void **state) {
 
 static void sparse_tensors_are_cut_by_rows(void **state) {
   (void)state;
-  source s = {strategy_of(2), SPARSE, 1};
+  source s = {strategy_of(2, DIST_THREADS_CALLER), SPARSE, 1};
   dist_iterator *iterator = pass_of(&s, 0);
   dist_value *batch = NULL;
   assert_ok(dist_iterator_next(iterator, &batch));
@@ -173,7 +170,7 @@ static void sparse_tensors_are_cut_by_rows(void **state) {
 
 static void what_is_not_offered_is_said(void **state) {
   (void)state;
-  source s = {strategy_of(2), RAGGED, 3};
+  source s = {strategy_of(2, DIST_THREADS_CALLER), RAGGED, 3};
   const struct {
     enum kind kind;
     int64_t batch;
@@ -195,7 +192,7 @@ static void what_is_not_offered_is_said(void **state) {
 
 static void structures_are_specified(void **state) {
   (void)state;
-  source s = {strategy_of(1), TUPLE, 5};
+  source s = {strategy_of(1, DIST_THREADS_CALLER), TUPLE, 5};
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
   options.global_batch_size = 4;
   dist_dataset *dataset = NULL;
@@ -270,7 +267,9 @@ static dist_status use(dist_dataset *dataset) {
   return status;
 }
 
-static dist_status every_kind(source *s) {
+static dist_status every_kind(dist_strategy *strategy, void *user_data) {
+  source *s = user_data;
+  s->strategy = strategy;
   static const char *const names[] = {"x", "y", "z"};
   static const int64_t sizes[] = {2, 1};
   dist_dataset_options options = DIST_DATASET_OPTIONS_INIT;
@@ -300,22 +299,8 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   int refused = 1;
   for (long k = 0; refused; k++) {
-    counting c = {0};
-    atomic_store(&c.countdown, -1);
-    dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-    options.num_replicas = 2;
-    options.allocator = (dist_allocator){&c, counting_alloc, counting_free};
     source s = {.size = 3};
-    assert_ok(dist_strategy_create(&options, &s.strategy));
-    atomic_store(&c.countdown, k);
-    const dist_status status = every_kind(&s);
-    atomic_store(&c.countdown, -1);
-    refused = c.refused;
-    if (status != (refused ? DIST_RESOURCE_EXHAUSTED : DIST_OK)) {
-      fail_msg("request %ld: %s: %s", k, dist_status_name(status), dist_last_error());
-    }
-    assert_ok(dist_strategy_destroy(s.strategy));
-    assert_int_equal(c.live, 0);
+    refused = refuse_request(k, every_kind, &s);
     assert_true(k < 100000);
   }
 }

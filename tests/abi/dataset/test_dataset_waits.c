@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dataset.h: sources for whose elements runs wait. A source must wait for no run itself, and a run that
+ * Sources for whose elements runs wait (dataset.h): a source must wait for no run itself, and a run that
  * waits for a source ends all the same.
  */
+#include "tests/abi/clock.h"
 #include "tests/abi/gate.h"
 #include "tests/abi/mesh_support.h"
 
@@ -15,7 +16,10 @@ typedef struct scene {
   dist_iterator *iterator, *other;
   gate begun, let_out;
   int lets_out;      /* the merge function opens that gate */
+  int64_t step_ns;   /* the clock's, from the merge function on */
   dist_status first; /* of the merge function's dist_iterator_next() */
+  dist_status run;
+  stepping_clock clock;
 } scene;
 
 static dist_status one(const scene *s, dist_value **out_element) {
@@ -69,16 +73,18 @@ static dist_status impatient(int64_t index, dist_value **out_element, void *user
   EXPECT_FAILS(dist_variable_read(s->strategy, s->variable, &value), DIST_FAILED_PRECONDITION, kWords);
   EXPECT_FAILS(dist_iterator_next(s->other, &value), DIST_FAILED_PRECONDITION, kWords);
   EXPECT_FAILS(dist_iterator_next(s->iterator, &value), DIST_FAILED_PRECONDITION, kWords);
-  EXPECT_FAILS(dist_strategy_shutdown(s->strategy, -1), DIST_FAILED_PRECONDITION, "");
+  /* Inside a replica's function, where the source is called on that thread. */
+  EXPECT_FAILS(dist_strategy_shutdown(s->strategy, -1), DIST_FAILED_PRECONDITION, "this thread is in");
   return one(s, out_element);
 }
 
-/* A merge function: it lets the source go on, and takes the batch. */
+/* A merge function: it takes the batch. */
 static dist_status take_a_batch(dist_strategy *strategy, dist_value *args, dist_value **out_result,
                                 void *user_data) {
   (void)strategy, (void)args, (void)out_result;
   scene *s = user_data;
   if (s->lets_out) gate_add(&s->let_out);
+  atomic_store(&s->clock.step_ns, s->step_ns);
   dist_value *batch = NULL;
   s->first = dist_iterator_next(s->iterator, &batch);
   dist_value_release(batch);
@@ -89,18 +95,16 @@ static dist_status merge(dist_replica *replica, void *user_data) {
   return dist_merge_call(replica, take_a_batch, user_data, NULL, NULL, NULL);
 }
 
-static scene scene_of(int lets_out) {
-  return (scene){.strategy = strategy_of(REPLICAS, DIST_THREADS_CALLER),
-                 .lets_out = lets_out,
-                 .begun = GATE_INIT,
-                 .let_out = GATE_INIT};
+static void set(scene *s, int lets_out) {
+  *s = (scene){.lets_out = lets_out, .begun = GATE_INIT, .let_out = GATE_INIT};
+  s->strategy = strategy_with(by_clock(&s->clock, REPLICAS, DIST_THREADS_CALLER));
 }
 
 static void a_source_waits_for_nobody(void **state) {
   (void)state;
   for (int32_t prefetch = -1; prefetch <= 1; prefetch += 2) {
     static scene s;
-    s = scene_of(1);
+    set(&s, 1);
     const int64_t zero = 0;
     const dist_tensor initial = {(void *)&zero, DIST_I64, 0, NULL, NULL};
     assert_ok(dist_variable_create(s.strategy, &initial, NULL, &s.variable));
@@ -129,32 +133,33 @@ static dist_status stuck(int64_t index, dist_value **out_element, void *user_dat
   return one(s, out_element);
 }
 
-static void *run_for_ever(void *argument) {
+static void *run_until_cancelled(void *argument) {
   scene *s = argument;
-  assert_int_equal(dist_run(s->strategy, merge, s, NULL), DIST_CANCELLED);
+  s->run = dist_run(s->strategy, merge, s, NULL);
   return NULL;
 }
 
 static void a_run_ends_whose_source_is_stuck(void **state) {
   (void)state;
   static scene s;
-  s = scene_of(0);
+  set(&s, 0);
   s.iterator = iterator_of(&s, stuck, 1);
   gate_await(&s.begun, 1);
   dist_run_options options = DIST_RUN_OPTIONS_INIT;
   options.timeout_ns = 20000000;
+  s.step_ns = 1000000;
   assert_int_equal(dist_run(s.strategy, merge, &s, &options), DIST_DEADLINE_EXCEEDED);
   assert_true(s.first == DIST_DEADLINE_EXCEEDED || s.first == DIST_ABORTED);
 
   pthread_t host;
-  s.first = DIST_OK;
-  assert_int_equal(pthread_create(&host, NULL, run_for_ever, &s), 0);
-  assert_ok(dist_strategy_cancel(s.strategy));
-  /* It may have been before the run. */
-  while (pthread_tryjoin_np(host, NULL) != 0) {
+  s.step_ns = 0;
+  atomic_store(&s.clock.step_ns, 0);
+  assert_int_equal(pthread_create(&host, NULL, run_until_cancelled, &s), 0);
+  do { /* what comes before the run cancels nothing */
     assert_ok(dist_strategy_cancel(s.strategy));
     sched_yield();
-  }
+  } while (pthread_tryjoin_np(host, NULL) != 0);
+  assert_int_equal(s.run, DIST_CANCELLED);
   /* The source comes back: nothing is lost. */
   gate_add(&s.let_out);
   dist_value *batch = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inspect.h: the trace, the counters, who comes last, and the explanation, also while replicas run.
+ * The trace, the counters, who comes last, and the explanation, also while replicas run.
  * observe.py runs this program as `test_observe trace|live|metrics` and parses what it prints.
  */
-#include "tests/abi/common.h"
+#include "tests/abi/alloc_support.h"
 
 enum { R = 4, LATE = 2, ROUNDS = 6 };
 
@@ -131,25 +131,6 @@ static void wrong_arguments(void **state) {
 
 /* ---- Lack of memory ---- */
 
-typedef struct accounts {
-  atomic_long requests, refuse_at, live_bytes;
-} accounts;
-
-static void *counted_alloc(void *user_data, size_t size, size_t align) {
-  accounts *a = user_data;
-  if (atomic_fetch_add(&a->requests, 1) == atomic_load(&a->refuse_at)) return NULL;
-  void *memory = NULL;
-  if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, size) != 0) return NULL;
-  atomic_fetch_add(&a->live_bytes, (long)size);
-  return memory;
-}
-
-static void counted_free(void *user_data, void *memory, size_t size, size_t align) {
-  (void)align;
-  atomic_fetch_sub(&((accounts *)user_data)->live_bytes, (long)size);
-  free(memory);
-}
-
 static dist_status all_of_it(dist_strategy *strategy) {
   size_t size = 0;
   dist_straggler row;
@@ -162,10 +143,10 @@ static dist_status all_of_it(dist_strategy *strategy) {
 
 static void lack_of_memory_is_a_status(void **state) {
   (void)state;
-  accounts a = {0, -1, 0};
+  refusals a = {.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = R;
-  options.allocator = (dist_allocator){&a, counted_alloc, counted_free};
+  options.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   static const int32_t ids[] = {1, 3};
   dist_group *group = NULL;
@@ -181,15 +162,15 @@ static void lack_of_memory_is_a_status(void **state) {
   free(page.data);
 
   const long before = atomic_load(&a.live_bytes);
-  int refusals = 0;
-  for (dist_status status = DIST_RESOURCE_EXHAUSTED; status != DIST_OK; refusals++) {
-    atomic_store(&a.refuse_at, atomic_load(&a.requests) + refusals);
+  int k = 0;
+  for (dist_status status = DIST_RESOURCE_EXHAUSTED; status != DIST_OK; k++) {
+    atomic_store(&a.refuse_at, atomic_load(&a.requests) + k);
     status = all_of_it(strategy);
     if (status != DIST_OK) assert_int_equal(status, DIST_RESOURCE_EXHAUSTED);
     assert_int_equal(atomic_load(&a.live_bytes), before);
-    assert_in_range(refusals, 0, 1000);
+    assert_in_range(k, 0, 1000);
   }
-  assert_true(refusals > 3);
+  assert_true(k > 3);
   atomic_store(&a.refuse_at, -1);
   assert_ok(dist_group_destroy(group));
   assert_ok(dist_strategy_destroy(strategy));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: tiles and what surrounds them: every place of the result is compared with the whole tensor, for
+ * Tiles and what surrounds them: every place of the result is compared with the whole tensor, for
  * every edge, on grids of several shapes, also with halos wider than tiles; then what is refused.
  */
 #include "tests/abi/mesh_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: the mesh strategy: what it is made from, what is refused, and that all else is as with the
+ * The mesh strategy: what it is made from, what is refused, and that all else is as with the
  * mirrored one.
  */
 #include "tests/abi/mesh_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: when the host's allocator has nothing left: every request of a mesh strategy's life is refused
+ * When the host's allocator has nothing left: every request of a mesh strategy's life is refused
  * once. Nothing is lost, and nobody hangs.
  */
 #include "tests/abi/alloc_support.h"
@@ -52,7 +52,7 @@ static void every_request_is_refused_once(void **state) {
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.kind = DIST_STRATEGY_MESH;
   options.device_assignment = assignment;
-  options.allocator = (dist_allocator){&a, refusing_alloc, refusing_free};
+  options.allocator = refusing(&a);
   long refused = 0;
   for (long k = 0, asked = 1; asked; k++) {
     atomic_store(&a.requests, 0);

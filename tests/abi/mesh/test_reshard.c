@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: tensors divided anew: from every kind of partition to every other, each element and the bytes
+ * Tensors divided anew: from every kind of partition to every other, each element and the bytes
  * told beforehand.
  */
 #include "tests/abi/mesh_support.h"

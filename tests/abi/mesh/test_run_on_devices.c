@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: functions on the logical devices of a replica: what each sees, what they give together, and how
+ * Functions on the logical devices of a replica: what each sees, what they give together, and how
  * they end when one of them, another replica, or the caller ends them.
  */
+#include "tests/abi/clock.h"
 #include "tests/abi/mesh_support.h"
 
 /* A replica's function that only runs one on its devices. */
@@ -389,6 +390,7 @@ typedef struct lateness {
   atomic_int inside, released;
   dist_status first;
   int of_the_run; /* the deadline is that of the run of replicas */
+  stepping_clock clock;
 } lateness;
 
 static dist_status stay(dist_replica *device, dist_value *args, dist_value *kwargs, dist_value **out_result,
@@ -399,6 +401,7 @@ static dist_status stay(dist_replica *device, dist_value *args, dist_value *kwar
     while (!atomic_load(&late->inside)) sched_yield();
     return dist_barrier(device, NULL);
   }
+  atomic_store(&late->clock.step_ns, 2000000);
   atomic_store(&late->inside, 1);
   while (!atomic_load(&late->released)) sched_yield();
   return DIST_OK;
@@ -425,7 +428,7 @@ static void a_late_device_holds_up_its_strategy_only(void **state) {
   for (int of_the_run = 0; of_the_run < 2; of_the_run++) {
     static lateness late;
     late = (lateness){.of_the_run = of_the_run};
-    dist_strategy *strategy = mesh_of(2, 3);
+    dist_strategy *strategy = mesh_with(2, 3, by_clock(&late.clock, 0, DIST_THREADS_CALLER));
     dist_run_options options = DIST_RUN_OPTIONS_INIT;
     options.timeout_ns = of_the_run ? 1000000 : 0;
     const dist_status status = dist_run(strategy, leave_a_device_behind, &late, &options);

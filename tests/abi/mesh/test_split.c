@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mesh.h: tensors divided over the logical devices of a replica: they still read as the whole, and every
+ * Tensors divided over the logical devices of a replica: they still read as the whole, and every
  * device's shard is a view of it.
  */
 #include "tests/abi/mesh_support.h"

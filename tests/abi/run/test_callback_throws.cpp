@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.h: a callback in C++ that breaks its promise and throws. Nothing unwinds across the ABI of a run.
+// A callback in C++ that breaks its promise and throws. Nothing unwinds across the ABI of a run.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

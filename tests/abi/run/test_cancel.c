@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
+ * Cancel objects: what a signal ends, and all that it does not. Works, logical devices and runs
  * inside merge functions are in test_cancel_inside.c.
  */
 #include "tests/abi/alloc_support.h"
@@ -22,7 +22,7 @@ static void the_object(void **state) {
   (void)state;
   static refusals a;
   a = (refusals){.refuse_at = -1};
-  dist_allocator allocator = {&a, refusing_alloc, refusing_free};
+  dist_allocator allocator = refusing(&a);
   dist_cancel *cancel = NULL;
   for (long k = 0; k < 2; k++) {
     atomic_store(&a.refuse_at, atomic_load(&a.requests) + k);

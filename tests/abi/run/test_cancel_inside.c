@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: cancel objects inside runs: collectives that wait, are under way or planned; logical devices;
+ * Cancel objects inside runs: collectives that wait, are under way or planned; logical devices;
  * runs inside merge functions.
  */
 #include "tests/abi/gate.h"

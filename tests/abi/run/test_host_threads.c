@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: threads of the host as replicas: entering, leaving, and what goes wrong between the two.
+ * Threads of the host as replicas: entering, leaving, and what goes wrong between the two.
  */
-#include "tests/abi/common.h"
+#include "tests/abi/clock.h"
 
 static void entering_and_leaving_alone(void **state) {
   (void)state;
@@ -175,37 +175,21 @@ static void round_by(dist_strategy *strategy, int32_t first, int32_t n, dist_sta
   }
 }
 
-/* A clock that goes only while it is hurried: then each look is an hour, longer than anybody waits. */
-typedef struct lazy_clock {
-  atomic_llong now_ns;
-  atomic_int hurried;
-} lazy_clock;
-
-static int64_t look(void *user_data) {
-  lazy_clock *clock = user_data;
-  return atomic_fetch_add(&clock->now_ns, atomic_load(&clock->hurried) ? 3600000000000 : 0);
-}
-
 /* Two of four never come: as soon as all are back, rounds go well, not when each missing one has come once.
  */
 static void the_next_round_recovers(void **state) {
   (void)state;
-  static lazy_clock clock;
-  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = 4;
-  options.threads = DIST_THREADS_HOST;
-  options.clock = look;
-  options.clock_user_data = &clock;
-  dist_strategy *strategy = strategy_with(options);
+  static stepping_clock clock;
+  dist_strategy *strategy = strategy_with(by_clock(&clock, 4, DIST_THREADS_HOST));
   dist_status status[4];
   for (int i = 0; i < 3; i++) {
-    atomic_store(&clock.hurried, 1);
+    atomic_store(&clock.step_ns, 3600000000000); /* longer than anybody waits */
     for (int k = 0; k < 2; k++) {
       round_by(strategy, 0, 2, status);
       assert_int_equal(status[0], DIST_DEADLINE_EXCEEDED);
       assert_int_equal(status[1], DIST_DEADLINE_EXCEEDED);
     }
-    atomic_store(&clock.hurried, 0);
+    atomic_store(&clock.step_ns, 0);
     for (int k = 0; k < 2; k++) {
       round_by(strategy, 0, 4, status);
       for (int r = 0; r < 4; r++) assert_int_equal(status[r], DIST_OK);

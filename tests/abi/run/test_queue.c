@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: several callers of one strategy: first come, first served.
+ * Several callers of one strategy: first come, first served.
  */
 #include "tests/abi/common.h"
 #include "tests/abi/gate.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: running replicas: whose thread, whose error, and what must not go on inside or after a
- * run.
+ * Running replicas: whose thread, whose error, and what must not go on inside or after a run.
  */
 #include "tests/abi/common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run.h: runs with arguments and results, and with a deadline of their own.
+ * Runs with arguments and results, and with a deadline of their own.
  */
-#include "tests/abi/common.h"
+#include "tests/abi/clock.h"
 
 static dist_value *number(dist_strategy *strategy, int64_t n) {
   dist_tensor tensor = {&n, DIST_I64, 0, NULL, NULL};
@@ -204,7 +204,6 @@ static void one_replica_keeps_its_result(void **state) {
 typedef struct late {
   atomic_int let_out;
   atomic_int peer_status;
-  atomic_llong now_ns;
   dist_status late_status;
 } late;
 
@@ -286,6 +285,7 @@ static dist_status run_nothing_for_ever(dist_strategy *strategy, dist_value *arg
   while (status == DIST_OK) status = dist_run(strategy, nothing_at_all, NULL, NULL);
   return status;
 }
+
 static dist_status merge_for_ever(dist_replica *replica, void *user_data) {
   return dist_merge_call(replica, run_nothing_for_ever, user_data, NULL, NULL, NULL);
 }
@@ -305,24 +305,49 @@ static void a_runs_deadline_ends_collectives_in_a_loop(void **state) {
       while ((status = dist_run(strategy, healthy, NULL, NULL)) == DIST_FAILED_PRECONDITION) sched_yield();
       assert_int_equal(status, DIST_OK);
     }
-    assert_ok(dist_strategy_destroy(strategy));
+    dist_status status; /* likewise, in a run inside */
+    while ((status = dist_strategy_destroy(strategy)) == DIST_FAILED_PRECONDITION) sched_yield();
+    assert_int_equal(status, DIST_OK);
   }
 }
 
-static int64_t late_clock(void *user_data) {
-  return atomic_fetch_add(&((late *)user_data)->now_ns, INT64_C(300000000000));
+typedef struct inside {
+  stepping_clock clock;
+  report error; /* of the run inside */
+} inside;
+
+static dist_status run_rounds(dist_strategy *strategy, dist_value *args, dist_value **out_result,
+                              void *user_data) {
+  (void)args, (void)out_result;
+  inside *in = user_data;
+  atomic_store(&in->clock.step_ns, 1000000);
+  const dist_status status = dist_run(strategy, meet_for_ever, NULL, NULL);
+  read_report(&in->error);
+  return status;
+}
+
+static dist_status merge_rounds(dist_replica *replica, void *user_data) {
+  return dist_merge_call(replica, run_rounds, user_data, NULL, NULL, NULL);
+}
+
+static void a_run_inside_says_how_long_the_outer_one_had(void **state) {
+  (void)state;
+  static inside in;
+  dist_strategy *strategy = strategy_with(by_clock(&in.clock, 1, DIST_THREADS_CALLER));
+  dist_run_options options = DIST_RUN_OPTIONS_INIT;
+  options.timeout_ns = 500000000;
+  assert_int_equal(dist_run(strategy, merge_rounds, &in, &options), DIST_DEADLINE_EXCEEDED);
+  assert_int_equal(in.error.code, DIST_DEADLINE_EXCEEDED);
+  assert_has(in.error.message, "the run's deadline of 500 ms is over");
+  assert_ok(dist_strategy_destroy(strategy));
 }
 
 /* Deadlines are the host's clock's: an hour on it is an hour, however long the system's took. */
 static void a_deadline_by_the_hosts_clock(void **state) {
   (void)state;
   static late l;
-  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
-  options.num_replicas = 2;
-  options.threads = DIST_THREADS_LIBRARY;
-  options.clock = late_clock;
-  options.clock_user_data = &l;
-  dist_strategy *strategy = strategy_with(options);
+  static stepping_clock clock = {.step_ns = INT64_C(300000000000)};
+  dist_strategy *strategy = strategy_with(by_clock(&clock, 2, DIST_THREADS_LIBRARY));
   dist_run_options run = DIST_RUN_OPTIONS_INIT;
   run.timeout_ns = INT64_C(3600000000000);
   assert_int_equal(dist_run_values(strategy, one_stays_inside, &l, NULL, NULL, &run, NULL),
@@ -368,6 +393,7 @@ int main(void) {
       cmocka_unit_test(one_replica_keeps_its_result),
       cmocka_unit_test(a_run_past_its_deadline),
       cmocka_unit_test(a_runs_deadline_ends_collectives_in_a_loop),
+      cmocka_unit_test(a_run_inside_says_how_long_the_outer_one_had),
       cmocka_unit_test(a_deadline_by_the_hosts_clock),
       cmocka_unit_test(options_of_a_run),
   };

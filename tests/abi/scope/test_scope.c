@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scope.h: scopes: which strategy and replica a thread is with, and what is refused where.
+ * Scopes: which strategy and replica a thread is with, and what is refused where.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h: the CPUs that a process may use: how many replicas they make by default, and what a mask that
+ * The CPUs that a process may use: how many replicas they make by default, and what a mask that
  * changes later does. `test_cpus one` is the same on one CPU alone: Meson runs it under taskset.
  */
 #include "tests/abi/common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h: the devices of strategies, what a strategy says of itself, communication options, and the names
+ * The devices of strategies, what a strategy says of itself, communication options, and the names
  * of enumerators.
  */
 #include "tests/abi/common.h"

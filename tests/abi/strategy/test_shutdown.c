@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h: dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind
- * once those are back.
+ * dist_strategy_shutdown(): strategies end whatever their replicas do, and leave nothing behind once
+ * those are back.
  */
 #include "tests/abi/alloc_support.h"
 #include "tests/abi/gate.h"
@@ -24,7 +24,7 @@ static dist_strategy_options counting(int32_t replicas, int32_t threads) {
   counted = (refusals){.refuse_at = -1};
   options.num_replicas = replicas;
   options.threads = threads;
-  options.allocator = (dist_allocator){&counted, refusing_alloc, refusing_free};
+  options.allocator = refusing(&counted);
   return options;
 }
 
@@ -59,6 +59,19 @@ static dist_status stay(dist_replica *replica, void *user_data) {
   s->after = use_everything(replica);
   if (s->ends) pthread_exit(NULL);
   return s->after;
+}
+
+static scene scene_of(dist_strategy *strategy, int32_t stuck) {
+  return (scene){
+      .strategy = strategy, .stuck = stuck, .inside = GATE_INIT, .let_out = GATE_INIT, .others = GATE_INIT};
+}
+
+/* A thread of its own runs the scene; whoever gets stuck in it is inside now. */
+static pthread_t begin(scene *s, void *(*run)(void *)) {
+  pthread_t host;
+  assert_int_equal(pthread_create(&host, NULL, run, s), 0);
+  gate_await(&s->inside, 1);
+  return host;
 }
 
 static void *run_stay(void *argument) {
@@ -98,15 +111,9 @@ static void idle_strategies(void **state) {
 static void check_stuck(int32_t threads, int32_t stuck, int ends) {
   const int before = count_threads();
   static scene s;
-  s = (scene){.strategy = strategy_with(counting(3, threads)),
-              .stuck = stuck,
-              .ends = ends,
-              .inside = GATE_INIT,
-              .let_out = GATE_INIT,
-              .others = GATE_INIT};
-  pthread_t host;
-  assert_int_equal(pthread_create(&host, NULL, run_stay, &s), 0);
-  gate_await(&s.inside, 1);
+  s = scene_of(strategy_with(counting(3, threads)), stuck);
+  s.ends = ends;
+  const pthread_t host = begin(&s, run_stay);
   assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
   assert_names("replica", stuck);
   /* the run's caller, and the stuck replica where that is another thread */
@@ -158,15 +165,10 @@ static void runs_that_end_in_time(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) {
     static scene s;
-    s = (scene){.strategy = strategy_with(counting(2, i % 2)),
-                .stuck = 1,
-                .inside = GATE_INIT,
-                .let_out = GATE_INIT,
-                .others = GATE_INIT};
-    pthread_t host, ending, behind[2];
+    s = scene_of(strategy_with(counting(2, i % 2)), 1);
+    pthread_t ending, behind[2];
     queued waiting[2] = {{.scene = &s}, {.scene = &s}}, end = {.scene = &s};
-    assert_int_equal(pthread_create(&host, NULL, run_stay, &s), 0);
-    gate_await(&s.inside, 1);
+    const pthread_t host = begin(&s, run_stay);
     for (int k = 0; k < 2; k++) {
       assert_int_equal(pthread_create(&behind[k], NULL, run_behind, &waiting[k]), 0);
       while (!sleeps(atomic_load(&waiting[k].thread))) sched_yield();
@@ -207,11 +209,7 @@ static void a_stuck_host_thread(void **state) {
   (void)state;
   for (int32_t come = 1; come <= 3; come++) { /* of three; the others never come */
     static scene s;
-    s = (scene){.strategy = strategy_with(counting(3, DIST_THREADS_HOST)),
-                .stuck = 0,
-                .inside = GATE_INIT,
-                .let_out = GATE_INIT,
-                .others = GATE_INIT};
+    s = scene_of(strategy_with(counting(3, DIST_THREADS_HOST)), 0);
     pthread_t threads[3];
     host_member members[3];
     for (int32_t i = 0; i < come; i++) {
@@ -261,13 +259,8 @@ static void a_stuck_logical_device(void **state) {
   (void)state;
   const int before = count_threads();
   static scene s;
-  s = (scene){.strategy = mesh_with(2, 2, counting(0, DIST_THREADS_CALLER)),
-              .inside = GATE_INIT,
-              .let_out = GATE_INIT,
-              .others = GATE_INIT};
-  pthread_t host;
-  assert_int_equal(pthread_create(&host, NULL, run_on_its_devices, &s), 0);
-  gate_await(&s.inside, 1);
+  s = scene_of(mesh_with(2, 2, counting(0, DIST_THREADS_CALLER)), -1);
+  const pthread_t host = begin(&s, run_on_its_devices);
   assert_int_equal(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED);
   assert_names("logical device", 1);
   assert_has(dist_last_error(), "of replica 1");
@@ -303,14 +296,8 @@ static void a_run_inside_a_merge_function(void **state) {
   for (int32_t stuck = 0; stuck < 2; stuck++) {
     const int before = count_threads();
     static scene s;
-    s = (scene){.strategy = strategy_with(counting(2, DIST_THREADS_LIBRARY)),
-                .stuck = stuck,
-                .inside = GATE_INIT,
-                .let_out = GATE_INIT,
-                .others = GATE_INIT};
-    pthread_t host;
-    assert_int_equal(pthread_create(&host, NULL, run_merging, &s), 0);
-    gate_await(&s.inside, 1);
+    s = scene_of(strategy_with(counting(2, DIST_THREADS_LIBRARY)), stuck);
+    const pthread_t host = begin(&s, run_merging);
     assert_fails(dist_strategy_shutdown(s.strategy, 50000000), DIST_DEADLINE_EXCEEDED, "replica");
     gate_add(&s.let_out);
     pthread_join(host, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h: strategies: kinds, widths, options of other versions, and ending them.
+ * Strategies: kinds, widths, options of other versions, and ending them.
  */
 #include "tests/abi/common.h"
 

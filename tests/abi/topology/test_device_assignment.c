@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * topology.h: device assignments, the documented ones and wrong ones. Recordings of TensorFlow
+ * Device assignments, the documented ones and wrong ones. Recordings of TensorFlow
  * (tests/golden) and random meshes (tests/property) have the others.
  */
 #include "tests/abi/common.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * topology.h: which part of a tensor each logical device has.
+ * Which part of a tensor each logical device has.
  */
 #include "tests/abi/common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * topology.h: topologies by hand, from bytes and of the host; what is where in them.
+ * Topologies by hand, from bytes and of the host; what is where in them.
  */
 #include "tests/abi/common.h"
 

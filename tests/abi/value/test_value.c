@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * value.h: values, through libdist.so.
+ * Values, through libdist.so.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 #include <dist/dist.h>
+
+#include "tests/abi/dlpack.h"
 
 enum { R = 3 };
 
@@ -226,25 +228,6 @@ static void values_outlive_their_strategy(void **state) {
   assert_true(number_of(value) == 4);
   dist_value_release(value);
 }
-
-/* DLPack's unversioned struct, as any of its users declares it. */
-typedef struct DLManagedTensor {
-  struct {
-    void *data;
-    struct {
-      int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-      uint8_t code, bits;
-      uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-  } tensor;
-  void *manager_ctx;
-  void (*deleter)(struct DLManagedTensor *self);
-} DLManagedTensor;
 
 static void delete_foreign(DLManagedTensor *self) { ++*(int *)self->manager_ctx; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * value.h: tuples, texts, nothing, the host's objects and composites, made, passed through runs and
+ * Tuples, texts, nothing, the host's objects and composites, made, passed through runs and
  * refused.
  */
 #include "tests/abi/common.h"

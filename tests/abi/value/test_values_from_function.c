@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * value.h: values of what a function makes, component by component.
+ * Values of what a function makes, component by component.
  */
 #include "tests/abi/common.h"
 

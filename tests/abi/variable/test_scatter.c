@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * variable.h: rows of variables, changed from outside and inside the replicas, against plain loops.
+ * Rows of variables, changed from outside and inside the replicas, against plain loops.
  */
 #include "variable_support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * variable.h: variables, through libdist.so, and cross_replica.h's dist_update().
+ * Variables, through libdist.so, and cross_replica.h's dist_update().
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * variable.h: what a variable is by strategy and options, and reading and assigning it from outside.
+ * What a variable is by strategy and options, and reading and assigning it from outside.
  */
 #include "variable_support.h"
 

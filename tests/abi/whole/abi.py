@@ -6,9 +6,9 @@
     abi.py --write API_JSON BASELINE_TXT BASELINE_ABI          baseline.abi anew, for what has been added
 
 baseline.txt lists the functions that programs may rely on. Their declarations become a library of empty functions,
-compiled with fixed flags, of which libabigail reads the types: nothing else of the build is part of the comparison. New
-functions, and fields that are appended to structs, are no difference. That libdist.so has the functions is
-tests/check/symbols.py's to check.
+compiled with fixed flags, of which libabigail reads the types: nothing else of the build is part of the comparison. A
+field that is appended to a struct is no difference; a function that is listed and not in baseline.abi is one. That
+libdist.so has the functions is tests/check/symbols.py's to check.
 """
 import json
 import pathlib
@@ -61,7 +61,7 @@ def main(arguments):
             options = ["--no-corpus-path", "--no-comp-dir-path", "--short-locs", "--no-show-locs"]
             subprocess.run(["abidw", *options, "--out-file", committed, library], check=True)
             return 0
-        found = subprocess.run(["abidiff", "--no-added-syms", committed, library], stdout=subprocess.PIPE, text=True)
+        found = subprocess.run(["abidiff", committed, library], stdout=subprocess.PIPE, text=True)
         differences = [line for line in found.stdout.splitlines() if not APPENDED.fullmatch(line)]
         # 4: something differs; whatever else is set is worse than that.
         if found.returncode == 0 or (found.returncode == 4 and not differences):

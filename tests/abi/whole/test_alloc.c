@@ -4,34 +4,11 @@
  * nothing leaked, and what failed works when it is tried again. The same for threads, by a limit on address
  * space.
  */
-#include "tests/abi/common.h"
+#include "tests/abi/alloc_support.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The host's allocator: refuses request number `refuse_at`, counts what is out. */
-typedef struct accounts {
-  atomic_long requests, refuse_at, live_blocks, live_bytes;
-} accounts;
-
-static void *counted_alloc(void *user_data, size_t size, size_t align) {
-  accounts *a = user_data;
-  if (atomic_fetch_add(&a->requests, 1) == atomic_load(&a->refuse_at)) return NULL;
-  void *memory = NULL;
-  if (posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, size) != 0) return NULL;
-  atomic_fetch_add(&a->live_blocks, 1);
-  atomic_fetch_add(&a->live_bytes, (long)size);
-  return memory;
-}
-
-static void counted_free(void *user_data, void *memory, size_t size, size_t align) {
-  accounts *a = user_data;
-  (void)align;
-  atomic_fetch_sub(&a->live_blocks, 1);
-  atomic_fetch_sub(&a->live_bytes, (long)size);
-  free(memory);
-}
 
 enum { R = 3 };
 
@@ -155,12 +132,12 @@ static void every_allocation_fails_once(void **state) {
   for (int32_t threads = DIST_THREADS_CALLER; threads <= DIST_THREADS_LIBRARY; threads++) {
     long k = 0;
     for (int refused = 1; refused; k++) {
-      static accounts a;
-      a = (accounts){.refuse_at = k};
+      static refusals a;
+      a = (refusals){.refuse_at = k};
       dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
       options.num_replicas = R;
       options.threads = threads;
-      options.allocator = (dist_allocator){&a, counted_alloc, counted_free};
+      options.allocator = refusing(&a);
       dist_strategy *strategy = NULL;
       dist_status status = dist_strategy_create(&options, &strategy);
       if (status == DIST_OK) {
@@ -186,7 +163,7 @@ static void every_allocation_fails_once(void **state) {
 
 /* Collectives on tensors make no request at all. */
 static dist_status steady(dist_replica *replica, void *user_data) {
-  accounts *a = user_data;
+  refusals *a = user_data;
   int64_t length = 100000;
   float *memory = calloc((size_t)length, sizeof *memory);
   dist_tensor tensor = vector_of(memory, DIST_F32, &length);
@@ -206,10 +183,10 @@ static dist_status steady(dist_replica *replica, void *user_data) {
 
 static void collectives_do_not_allocate(void **state) {
   (void)state;
-  static accounts a = {.refuse_at = -1};
+  static refusals a = {.refuse_at = -1};
   dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
   options.num_replicas = R;
-  options.allocator = (dist_allocator){&a, counted_alloc, counted_free};
+  options.allocator = refusing(&a);
   dist_strategy *strategy = strategy_with(options);
   const long requests = atomic_load(&a.requests);
   for (int i = 0; i < 10; i++) assert_ok(dist_run(strategy, steady, &a, NULL));

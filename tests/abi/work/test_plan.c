@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * work.h: planned work: rounds of one list, whole or tensor by tensor in any order, in packs of any size,
+ * Planned work: rounds of one list, whole or tensor by tensor in any order, in packs of any size,
  * without an allocation; what ends a plan, and calls that it refuses.
  */
 #include "work_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * work.h: work: collectives that are under way while their members do something else. Results are those of
+ * Work: collectives that are under way while their members do something else. Results are those of
  * the oracle, whoever waits in whichever order, on any kind of thread, beside blocking collectives.
  */
 #include "work_support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * work.h: work, where something goes wrong: members that come for other things, in another order, late,
+ * Work, where something goes wrong: members that come for other things, in another order, late,
  * never, or not to the end; cancelling; no memory. Everyone is told the same, nobody hangs, nothing is
  * touched afterwards, and the next run is clean.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * work.h: work: any number of it under way. A thousand of each collective wait for a peer that comes late;
+ * Work: any number of it under way. A thousand of each collective wait for a peer that comes late;
  * where they may take no more memory, who issues another waits, within its deadline.
  */
 #include "work_support.h"

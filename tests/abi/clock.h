@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A host's clock that stands still until a test lets it go: a deadline passes when the test says so, however
+ * busy the machine is.
+ */
+#ifndef TESTS_ABI_CLOCK_H
+#define TESTS_ABI_CLOCK_H
+
+#include "common.h"
+
+typedef struct stepping_clock {
+  atomic_llong now_ns;
+  atomic_llong step_ns; /* how far each look at it moves it on */
+} stepping_clock;
+
+static inline int64_t look_at(void *user_data) {
+  stepping_clock *clock = user_data;
+  return atomic_fetch_add(&clock->now_ns, atomic_load(&clock->step_ns));
+}
+
+static inline dist_strategy_options by_clock(stepping_clock *clock, int32_t num_replicas, int32_t threads) {
+  dist_strategy_options options = DIST_STRATEGY_OPTIONS_INIT;
+  options.num_replicas = num_replicas;
+  options.threads = threads;
+  options.clock = look_at;
+  options.clock_user_data = clock;
+  return options;
+}
+
+#endif
