@@ -2,7 +2,7 @@
 #include "core/async/kept_call.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace dist {
 namespace {
@@ -19,6 +19,7 @@ class Cursor {
     at_ += (n * sizeof(T) + 7) / 8;
     return to;
   }
+  uint64_t* take(std::size_t words) noexcept { return std::exchange(at_, at_ + words); }
 
  private:
   uint64_t* at_;
@@ -48,7 +49,7 @@ const dist_tensor* copy_tensors(Cursor& cursor, const dist_tensor* tensors, std:
 std::size_t kept_words(const Call& call, int members) noexcept {
   return (bytes_of(call.in, call.n * call.lists()) + bytes_of(call.out, call.n)) / 8 +
          (call.weights == nullptr ? 0 : call.lists()) +
-         (call.splits == nullptr ? 0 : static_cast<std::size_t>(members));
+         (call.splits == nullptr ? 0 : static_cast<std::size_t>(members) + 1);
 }
 
 Call kept_in(uint64_t* place, const Call& call, int members) noexcept {
@@ -57,7 +58,10 @@ Call kept_in(uint64_t* place, const Call& call, int members) noexcept {
   kept.in = copy_tensors(cursor, call.in, call.n * call.lists());
   kept.out = copy_tensors(cursor, call.out, call.n);
   kept.weights = cursor.copy(call.weights, call.lists());
-  kept.splits = cursor.copy(call.splits, static_cast<std::size_t>(members));
+  if (call.splits != nullptr)
+    kept.offset_splits(reinterpret_cast<int64_t*>(cursor.take(static_cast<std::size_t>(members) + 1)),
+                       members);
+  kept.splits = nullptr;
   return kept;
 }
 

@@ -60,7 +60,7 @@ bool Pack::take(uint32_t lane, uint64_t* out_ticket) noexcept {
   return false;
 }
 
-bool Pack::do_block(uint32_t l, uint64_t ticket) noexcept {
+bool Pack::do_block(uint32_t l, uint64_t ticket, TaskList::Cursor& cursor) noexcept {
   // The round stays as it is until this block is done.
   const uint32_t blocks = blocks_.load(std::memory_order_relaxed);
   {
@@ -68,7 +68,8 @@ bool Pack::do_block(uint32_t l, uint64_t ticket) noexcept {
     const Lane& lane = lanes_[l];
     const Range block =
         block_of(lane.units.end - lane.units.begin, block_units_, blocks_of(lane) - left_of(ticket));
-    exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, [] { return true; });
+    exchange_->run({lane.units.begin + block.begin, lane.units.begin + block.end}, cursor,
+                   [] { return true; });
   }
   // acq_rel: the last one's release of completed_ covers all blocks; close() sees results of those it waits
   // for.

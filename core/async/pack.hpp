@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/collective/exchange.hpp"
 #include "core/comm/group.hpp"
@@ -47,8 +48,11 @@ class Pack {
     for (uint32_t turn = 0; turn < kLanes; ++turn) {
       const uint32_t lane = (first + turn) % kLanes;
       uint64_t ticket;
+      uint32_t round = 0;
+      TaskList::Cursor cursor;
       while (take(lane, &ticket)) {
-        if (!do_block(lane, ticket)) continue;
+        if (std::exchange(round, round_of(ticket)) != round_of(ticket)) cursor = {};
+        if (!do_block(lane, ticket, cursor)) continue;
         ending();
         // release: what all blocks did, which do_block() has seen.
         completed_.store(round_of(ticket), std::memory_order_release);
@@ -96,7 +100,7 @@ class Pack {
   }
   bool take(uint32_t lane, uint64_t* out_ticket) noexcept;
   // True: it was the round's last, which is the caller's to end.
-  bool do_block(uint32_t lane, uint64_t ticket) noexcept;
+  bool do_block(uint32_t lane, uint64_t ticket, TaskList::Cursor& cursor) noexcept;
 
   alignas(kApart) std::atomic<uint32_t> arrived_{0};  // and kShut: it will not open any more
   alignas(kApart) const Exchange* exchange_ = nullptr;

@@ -31,10 +31,9 @@ enum class Collective : int32_t {
 };
 
 // Into how many tasks the exchange of one tensor falls apart.
-enum class Tasks : uint8_t { kOne, kMembers, kPairs };
+enum class Tasks : uint8_t { kOne, kMembers };
 // Whose tensors a task reads or writes: those of all members, of the root, of the member that the task is
-// numbered by (of a pair: reads those of the first, writes those of the second), or of the peer that it
-// names.
+// numbered by, or of the peer that this one names.
 enum class Ends : uint8_t { kAll, kRoot, kMember, kPeer };
 
 struct CollectiveTraits {
@@ -48,6 +47,8 @@ struct CollectiveTraits {
   bool differs = false;  // members' outputs are not alike, though each is made of all inputs
 
   constexpr bool rooted() const noexcept { return sources == Ends::kRoot || destinations == Ends::kRoot; }
+  // Every member has a part of each peer's whole, and the other way round.
+  constexpr bool swaps() const noexcept { return cuts && joins; }
   // Inputs and outputs have one shape, of one member's tensor and all that meet it.
   constexpr bool whole() const noexcept { return !cuts && !joins && sources != Ends::kPeer; }
   // An input may lie at its own place in the output, or the other way round.
@@ -84,8 +85,7 @@ inline constexpr CollectiveTraits kTraits[] = {
      .destinations = Ends::kMember,
      .cuts = true},
     {.name = "all_to_all",
-     .tasks = Tasks::kPairs,
-     .sources = Ends::kMember,
+     .tasks = Tasks::kMembers,
      .destinations = Ends::kMember,
      .cuts = true,
      .joins = true},

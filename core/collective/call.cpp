@@ -209,7 +209,7 @@ Status Call::check_shapes(std::size_t t, int size) const noexcept {
     for (int32_t i = 0; fit && i < in[t].ndim; ++i) fit = i == along || in[t].shape[i] == out[t].shape[i];
     if (!fit) return shapes_differ(in[t], out[t], t, "they may differ along the axis only");
   }
-  if (collective != Collective::kAllToAll) return kOk;
+  if (!traits().swaps()) return kOk;
   const int64_t whole = in[t].shape[along];
   if (splits == nullptr) {
     if (whole % size == 0) return kOk;
@@ -335,11 +335,23 @@ void Call::offer_in(Offer& offer) const noexcept {
   offer.out_data = n == 0 || out == nullptr ? nullptr : static_cast<std::byte*>(out[0].data);
   offer.states = states;
   offer.weights = weights;
-  offer.splits = splits;
+  offer.offsets = offsets;
   offer.contributions = lists();
   offer.destination = static_cast<int16_t>(destination);
   offer.source = static_cast<int16_t>(source);
   offer.strided = strided;
+  if (n == 0 || (!joins() && !cuts())) return;
+  const int32_t along = axis_of(0);
+  const int64_t in_size = in != nullptr ? in[0].shape[along] : 0;
+  const int64_t out_size = out != nullptr ? out[0].shape[along] : 0;
+  offer.part = joins() ? in_size : out_size;
+  offer.whole = joins() ? out_size : in_size;
+}
+
+void Call::offset_splits(int64_t* room, int size) noexcept {
+  room[0] = 0;
+  for (int r = 0; r < size; ++r) room[r + 1] = room[r] + splits[r];
+  offsets = room;
 }
 
 }  // namespace dist

@@ -38,7 +38,8 @@ struct Call {
   const dist_tensor* states = nullptr;  // reduce_apply
   const double* weights = nullptr;
   const int64_t* splits = nullptr;
-  uint64_t salt = 0;  // what else must be equal on all members: the structure of a nest
+  const int64_t* offsets = nullptr;  // where these begin: offset_splits()
+  uint64_t salt = 0;                 // what else must be equal on all members: the structure of a nest
   int32_t destination = -1;
   int32_t source = -1;
 
@@ -79,6 +80,8 @@ struct Call {
 
   // Checks everything that this member, of rank `me` in a group of `size`, can see, and states it.
   Status check(int me, int size, Signature& signature) noexcept;
+  // Before the call is offered, where it has splits: `room` is for size + 1 offsets.
+  void offset_splits(int64_t* room, int size) noexcept;
   void offer_in(Offer& offer) const noexcept;
 
  private:

@@ -99,15 +99,27 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
     if (group.oversubscribed() || exchange.bytes() > kStaticBytes) {
+      TaskList::Cursor cursor;
       share_blocks(member, exchange.units(), exchange.block_units(),
-                   [&](Range block) { exchange.run(block, [] { return true; }); });
+                   [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
     } else {
       const auto size = static_cast<std::size_t>(group.size());
-      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)),
+      TaskList::Cursor cursor;
+      exchange.run(part_of(exchange.units(), size, static_cast<std::size_t>(member.me)), cursor,
                    [&] { return !group.poisoned(); });
     }
   }
   return group.finish(member.me);
+}
+
+// The same of an all_to_all with parts of their own sizes. Apart, since their offsets take room on the stack.
+template <class Published>
+[[gnu::noinline]] Status work_in_uneven_parts(const Member& member, Call& call,
+                                              Published&& published) noexcept {
+  int64_t offsets[DIST_MAX_REPLICAS + 1];
+  call.offset_splits(offsets, member.group.size());
+  call.offer_in(member.group.outgoing(member.me).offer);
+  return work_in_parts(member, call, published);
 }
 
 Status work_alone(const Member& member, const Call& call) noexcept {
@@ -122,7 +134,7 @@ Status work_alone(const Member& member, const Call& call) noexcept {
       return &report;
     }
     const FpEnvironment environment;
-    exchange.run({0, exchange.units()}, [] { return true; });
+    exchange.run({0, exchange.units()});
     return nullptr;
   });
 }
@@ -151,6 +163,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const bool travels = call.can_travel() && call.bytes <= most_that_travels(group.size());
   if (travels && !empty && !oversubscribed && !unchanged) return reduce_at_once(member, call, published);
   if (empty || unchanged) return group.arrive(member.me, member.timeout_ns, published);
+  if (call.splits != nullptr) return work_in_uneven_parts(member, call, published);
   call.offer_in(group.outgoing(member.me).offer);
   if (oversubscribed && call.sized_alike() && call.bytes <= kAloneBytes) {
     record_arrival(member, signature, call.bytes);

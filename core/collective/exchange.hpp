@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exchange: the work of one collective on which all members agree, in pieces that any thread may do.
 //
-// Every collective is a list of tasks. A task takes one region of elements from one or several sources to one
-// or several destinations, reducing them on the way or not. core/base/collective_traits.hpp says so for each:
-//
-//     collective        tasks of a tensor           sources                  destinations
-//     all_reduce        one                         all inputs               all outputs, or the one that all share
-//     reduce            one                         all inputs               the root's output
-//     reduce_scatter    one for each r              all inputs' part r       output r
-//     broadcast         one                         the root's input         all outputs
-//     scatter           one for each r              the root's part r        output r
-//     all_gather        one for each p              input p                  place p in all outputs
-//     gather            one for each p              input p                  place p in the root's output
-//     all_to_all        one for each p and r        input p's part r         place p in output r
-//     permute           one for each r              the input of r's source  output r
-//     scan              one                         all inputs               all outputs, each its own prefix
-//
-// Laid end to end, tasks are a space of units (core/collective/partition.hpp) that members share out. An
-// element's fold knows nothing of that, so the bits do not depend on who does what.
+// What there is to do is a list of tasks (task_list.hpp), a function of sizes alone. Here are the buffers that
+// a task reads and writes, wherever they lie, and what is done to the elements on the way.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +12,7 @@
 #include "core/collective/call.hpp"
 #include "core/collective/partition.hpp"
 #include "core/collective/scratch.hpp"
+#include "core/collective/task_list.hpp"
 #include "core/comm/offer.hpp"
 #include "core/kernel/reduce.hpp"
 
@@ -41,9 +27,9 @@ class Exchange {
   // are stored past the caches.
   Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept;
 
-  std::size_t units() const noexcept { return units_; }
-  std::size_t bytes() const noexcept { return units_ * unit_bytes_; }
-  std::size_t unit_bytes() const noexcept { return unit_bytes_; }
+  const TaskList& tasks() const noexcept { return tasks_; }
+  std::size_t units() const noexcept { return tasks_.units(); }
+  std::size_t bytes() const noexcept { return tasks_.units() * tasks_.unit_bytes(); }
   // Units of one block.
   std::size_t block_units() const noexcept { return block_units_; }
   // Above this size the results, which are not in place, would drive all else out of the cache.
@@ -55,26 +41,19 @@ class Exchange {
   // `out_why` gets the report, but for what all reports have: refusal(). NULL: just the question.
   bool refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
 
-  // Does a range of units, in pieces; ends early where go_on() says no.
+  // Does a range of units, in pieces; ends early where go_on() says no. `cursor` is the caller's, for one range
+  // after another.
   template <class GoOn>
-  void run(Range range, GoOn&& go_on) const noexcept {
-    std::size_t at = 0;
-    for (std::size_t k = 0; k < tasks_ && at < range.end; ++k) {
-      const std::size_t elements = task_elements(k);
-      const std::size_t units = units_of(elements * element_bytes(k), unit_bytes_);
-      if (at + units > range.begin && units != 0) {
-        Range piece{range.begin > at ? range.begin - at : 0, range.end - at < units ? range.end - at : units};
-        const std::size_t per_unit = unit_bytes_ / element_bytes(k);
-        for (; piece.begin < piece.end; piece.begin += block_units_) {
-          const std::size_t end =
-              piece.end - piece.begin < block_units_ ? piece.end : piece.begin + block_units_;
-          const std::size_t last = end * per_unit < elements ? end * per_unit : elements;
-          run_piece(k, piece.begin * per_unit, last - piece.begin * per_unit);
-          if (!go_on()) return;
-        }
-      }
-      at += units;
-    }
+  void run(Range range, TaskList::Cursor& cursor, GoOn&& go_on) const noexcept {
+    tasks_.for_pieces(range, cursor, block_units_,
+                      [&](const TaskList::Cursor& at, std::size_t first, std::size_t count) {
+                        run_piece(at, first, count);
+                        return go_on();
+                      });
+  }
+  void run(Range range) const noexcept {
+    TaskList::Cursor cursor;
+    run(range, cursor, [] { return true; });
   }
 
   // The reduced elements of a part of tensor t, into a dense buffer. No tensor has gaps. It takes
@@ -87,7 +66,13 @@ class Exchange {
   }
 
  private:
-  struct Task;
+  struct Job;
+  struct Place {
+    std::size_t t;  // the tensor
+    TaskList::Ranks sources;
+    TaskList::Ranks destinations;
+    TaskList::Region region;
+  };
   // From num_src dense sources to num_dst dense destinations.
   struct Fold {
     dist_dtype dtype;
@@ -98,57 +83,46 @@ class Exchange {
     std::size_t num_dst;
     std::size_t count;  // of elements
   };
-  struct Ranks {
-    int begin;
-    int end;
-  };
-
-  // Tasks of one tensor, beside or below each other: `part` is r or p, or p * size + r.
-  std::size_t tensor_of(std::size_t k) const noexcept { return parts_ == 1 ? k : k / parts_; }
-  int part_of_task(std::size_t k) const noexcept { return parts_ == 1 ? 0 : static_cast<int>(k % parts_); }
-
-  dist_dtype dtype_of(std::size_t t) const noexcept;
-  std::size_t element_bytes(std::size_t k) const noexcept;
-  std::size_t task_elements(std::size_t k) const noexcept;
-  int64_t split(int p, int r, std::size_t t) const noexcept;
-  Ranks ranks(Ends ends, int member, int peer) const noexcept;
-  Ranks sources(int part) const noexcept;
-  Ranks destinations(int part) const noexcept;
-
-  void run_piece(std::size_t k, std::size_t first, std::size_t count) const noexcept;
-  void collect(Task& task) const noexcept;
+  void run_piece(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
+  void run_swap(const TaskList::Cursor& at, std::size_t first, std::size_t count) const noexcept;
+  void run_region(const Place& place, std::size_t first, std::size_t count) const noexcept;
+  void collect(Job& job) const noexcept;
   template <class Use>
-  void for_sources(const Task& task, Use&& use) const noexcept;
+  void for_sources(const Job& job, Use&& use) const noexcept;
   template <class Use>
-  void for_destinations(const Task& task, Use&& use) const noexcept;
-  enum class Side { kSource, kDestination };
-  void narrow(Task& task, Side side) const noexcept;
-  void shape_region(Task& task) const noexcept;
-  std::byte* begin_of(const Task& task, const dist_tensor& tensor, int64_t offset) const noexcept;
-  void run_strided(const Task& task, Scratch& scratch, std::size_t first, std::size_t count) const noexcept;
-  void run_rows(const Task& task, std::size_t first, std::size_t count) const noexcept;
-  void run_kernel(const Task& task, std::size_t count) const noexcept;
-  void run_scan(const Task& task, std::size_t count) const noexcept;
+  void for_destinations(const Job& job, Use&& use) const noexcept;
+  void shape_region(Job& job) const noexcept;
+  std::byte* begin_of(const Job& job, const dist_tensor& tensor, int64_t offset) const noexcept;
+  void run_strided(const Job& job, Scratch& scratch, std::size_t first, std::size_t count) const noexcept;
+  void run_rows(const Job& job, std::size_t first, std::size_t count) const noexcept;
+  void run_kernel(const Job& job, std::size_t count) const noexcept;
+  void run_scan(const Job& job, std::size_t count) const noexcept;
   void fold(const Fold& f) const noexcept;
   void fold_by_user(const Fold& f) const noexcept;
   void fold_exactly(const Fold& f) const noexcept;
   const double* collect_weights(Scratch& scratch) const noexcept;
   std::size_t unwritten() const noexcept;
 
-  bool sizes_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept;
+  bool sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
+  bool size_differs(const Rendezvous& group, std::size_t t, int rank, int64_t parts,
+                    ErrorRecord* out_why) const noexcept;
+  int64_t swapped_size(int rank, std::size_t t) const noexcept;
   bool pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept;
-  bool misplaced(int member, std::size_t t) const noexcept;
+  bool misplaced(int rank, std::size_t t, int64_t before) const noexcept;
   bool overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
-  bool overlap_is_simple() const noexcept;
-  bool overlaps_simply(int member) const noexcept;
+  struct Buffers {
+    const std::byte* in;
+    std::size_t in_bytes;
+    std::byte* out;
+    std::size_t out_bytes;
+  };
+  Buffers buffers_of(int rank) const noexcept;
+  bool surely_apart(int member) const noexcept;
 
   const Call& call_;
   const Offer* const* offers_;
   const int size_;
-  std::size_t parts_ = 1;  // tasks of a tensor
-  std::size_t tasks_ = 0;
-  std::size_t units_ = 0;
-  std::size_t unit_bytes_ = kUnitBytes;
+  const TaskList tasks_;
   std::size_t block_units_ = kBlockUnits;
   std::size_t sources_ = 0;  // contributions of all members
   bool strided_ = false;

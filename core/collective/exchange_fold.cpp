@@ -15,13 +15,13 @@ void Exchange::reduce(std::size_t t, std::size_t first, std::size_t count, std::
   const std::size_t mark = scratch.mark();
   auto** const src = scratch.take<const std::byte*>(sources_);
   std::size_t num_src = 0;
-  const std::size_t from = first * dtype_size(dtype_of(t));
+  const std::size_t from = first * dtype_size(tasks_.dtype_of(t));
   for (int p = 0; p < size_; ++p) {
     for (std::size_t j = 0; j < offers_[p]->contributions; ++j) {
       src[num_src++] = static_cast<const std::byte*>(offers_[p]->in[j * call_.n + t].data) + from;
     }
   }
-  fold({dtype_of(t), src, num_src, collect_weights(scratch), &to, 1, count});
+  fold({tasks_.dtype_of(t), src, num_src, collect_weights(scratch), &to, 1, count});
   scratch.give_back(mark);
 }
 

@@ -76,10 +76,8 @@ bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why
                   "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
   }
   if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
-  if ((call_.joins() || call_.cuts()) && sizes_differ(group, out_why)) return true;
-  // The long way only where there is something to say.
-  if (overlap_is_simple() && !overlaps_simply(member)) return false;
-  return overlaps(group, member, out_why);
+  if ((call_.joins() || call_.cuts()) && sizes_differ(group, member, out_why)) return true;
+  return !surely_apart(member) && overlaps(group, member, out_why);
 }
 
 bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
@@ -104,83 +102,103 @@ bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const
   return false;
 }
 
-// Whether the sizes along the axis add up, for every member that has the whole of a tensor.
-bool Exchange::sizes_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
-  constexpr const char* kHint = "the parts' sizes along the axis add up to the whole's";
+// Whether the sizes along the axis add up for every member that has the whole of a tensor. In an all_to_all
+// every member has one that consists of other parts: each looks at its own, so that all of it costs what it
+// weighs, and who finds that its parts do not add up looks at all, so that whoever reports says the same.
+bool Exchange::sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
+  const bool swaps = call_.traits().swaps();
   for (std::size_t t = 0; t < call_.n; ++t) {
-    const int32_t axis = call_.axis_of(t);
-    for (int r = 0; r < size_; ++r) {
-      int64_t whole = 0;
+    if (!swaps) {
       int64_t parts = 0;
-      if (call_.cuts() && call_.joins()) {
-        whole = offers_[r]->out[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts = sum(parts, split(p, r, t));
-      } else if (call_.joins()) {
-        if (!call_.gets(r) && call_.rooted()) continue;
-        whole = offers_[r]->out[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->in[t].shape[axis]);
-      } else {
-        if (!call_.gives(r)) continue;
-        whole = offers_[r]->in[t].shape[axis];
-        for (int p = 0; p < size_; ++p) parts = sum(parts, offers_[p]->out[t].shape[axis]);
+      for (int p = 0; p < size_; ++p) parts = sum(parts, tasks_.part(p, t));
+      for (int r = 0; r < size_; ++r) {
+        const bool has_whole = call_.joins() ? call_.gets(r) : call_.gives(r);
+        if (has_whole && size_differs(group, t, r, parts, out_why)) return true;
       }
-      if (whole == parts) continue;
-      char wanted[64];
-      char given[64];
-      std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
-      std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
-      return refuse(out_why, {r, wanted, given, kHint},
-                    "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together",
-                    t, member_word(group.part_of()), group.replica(r), static_cast<long long>(whole),
-                    static_cast<long long>(parts));
+    } else if (swapped_size(member, t) != tasks_.whole(member, t)) {
+      for (int r = 0; r < size_; ++r) {
+        if (size_differs(group, t, r, swapped_size(r, t), out_why)) return true;
+      }
     }
   }
   return false;
 }
 
-// Whether a member's own part lies inside the whole, but not where it belongs.
-bool Exchange::misplaced(int member, std::size_t t) const noexcept {
-  const dist_tensor& in = offers_[member]->in[t];
-  const dist_tensor& out = offers_[member]->out[t];
+int64_t Exchange::swapped_size(int rank, std::size_t t) const noexcept {
+  int64_t parts = 0;
+  for (int p = 0; p < size_; ++p) parts = sum(parts, tasks_.split(p, rank, t));
+  return parts;
+}
+
+bool Exchange::size_differs(const Rendezvous& group, std::size_t t, int rank, int64_t parts,
+                            ErrorRecord* out_why) const noexcept {
+  const int64_t whole = tasks_.whole(rank, t);
+  if (whole == parts) return false;
+  char wanted[64];
+  char given[64];
+  std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
+  std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
+  return refuse(out_why, {rank, wanted, given, "the parts' sizes along the axis add up to the whole's"},
+                "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together", t,
+                member_word(group.part_of()), group.replica(rank), static_cast<long long>(whole),
+                static_cast<long long>(parts));
+}
+
+// Whether a member's own part lies inside the whole, but not where it belongs, behind `before` of lower ranks.
+bool Exchange::misplaced(int rank, std::size_t t, int64_t before) const noexcept {
+  const dist_tensor& in = offers_[rank]->in[t];
+  const dist_tensor& out = offers_[rank]->out[t];
   if (!Extent(in, strided_).meets(Extent(out, strided_))) return false;
   const int32_t axis = call_.axis_of(t);
-  int64_t at = dtype_size(in.dtype);
-  for (int32_t i = axis + 1; i < in.ndim; ++i) at *= in.shape[i];
   // Of a whole that is cut along an inner dimension a dense part is no part, unless it is all of it.
   for (int32_t i = 0; i < axis; ++i) {
     if (in.shape[i] != 1 && in.shape[axis] != out.shape[axis]) return true;
   }
-  int64_t before = 0;
-  for (int p = 0; p < member; ++p)
-    before += (call_.joins() ? offers_[p]->in[t] : offers_[p]->out[t]).shape[axis];
+  const auto at = static_cast<std::size_t>(before) * tasks_.inner(t) * dtype_size(in.dtype);
   const auto* whole = static_cast<const std::byte*>(call_.joins() ? out.data : in.data);
-  return whole + before * at != (call_.joins() ? in.data : out.data);
+  return whole + at != (call_.joins() ? in.data : out.data);
 }
 
-// One dense tensor a member, of one size on all: what peers' slots hold is all that is needed.
-bool Exchange::overlap_is_simple() const noexcept {
-  return call_.n == 1 && call_.plain() && !strided_ && call_.traits().whole() && !call_.traits().differs;
+// The buffers of a member that brings one dense tensor, by what its slot says.
+Exchange::Buffers Exchange::buffers_of(int rank) const noexcept {
+  const Offer& offer = *offers_[rank];
+  const dist_dtype dtype = tasks_.dtype_of(0);
+  std::size_t in_elements = tasks_.elements(0);
+  std::size_t out_elements = in_elements;
+  if (call_.joins() || call_.cuts()) {
+    const std::size_t around = tasks_.around(0);
+    const auto part = static_cast<std::size_t>(tasks_.part(rank, 0)) * around;
+    const auto whole = static_cast<std::size_t>(tasks_.whole(rank, 0)) * around;
+    in_elements = call_.joins() ? part : whole;
+    out_elements = call_.joins() ? whole : part;
+  }
+  return {offer.in_data, offer.in_data == nullptr ? 0 : in_elements * dtype_size(dtype), offer.out_data,
+          offer.out_data == nullptr ? 0 : out_elements * dtype_size(call_.out_dtype(dtype))};
 }
 
-// overlaps(), for such calls.
-bool Exchange::overlaps_simply(int member) const noexcept {
-  const std::byte* const ours = offers_[member]->out_data;
-  if (ours == nullptr) return false;
-  const std::size_t elements = task_elements(0);
-  const std::size_t in_bytes = elements * element_bytes(0);
-  const std::size_t out_bytes = elements * dtype_size(call_.out_dtype(dtype_of(0)));
-  bool one_for_all = size_ > 1;
-  for (int p = 0; p < size_; ++p) one_for_all = one_for_all && offers_[p]->out_data == ours;
+// Whether overlaps() has nothing to say, as far as slots tell: of one dense tensor a member.
+bool Exchange::surely_apart(int member) const noexcept {
+  if (call_.n != 1 || !call_.plain() || strided_) return false;
+  const Buffers ours = buffers_of(member);
+  if (ours.out_bytes == 0) return true;
+  const bool whole = call_.traits().whole();
+  const bool alike = whole && !call_.traits().differs;
+  bool one_for_all = alike && size_ > 1;
+  for (int p = 0; p < size_ && one_for_all; ++p) one_for_all = offers_[p]->out_data == ours.out;
+  if (!whole && overlap(ours.in, ours.in_bytes, ours.out, ours.out_bytes)) return false;
   for (int p = 0; p < size_; ++p) {
     if (p == member) continue;
-    const Offer& peer = *offers_[p];
-    if (peer.out_data != nullptr && !one_for_all && overlap(peer.out_data, out_bytes, ours, out_bytes)) {
-      return true;
-    }
-    const bool in_place = peer.in_data == ours && in_bytes == out_bytes;
-    if (peer.in_data != nullptr && !in_place && overlap(peer.in_data, in_bytes, ours, out_bytes)) return true;
+    const Buffers theirs =
+        whole ? Buffers{offers_[p]->in_data, ours.in_bytes, offers_[p]->out_data, ours.out_bytes}
+              : buffers_of(p);
+    if (theirs.out != nullptr && !one_for_all &&
+        overlap(theirs.out, theirs.out_bytes, ours.out, ours.out_bytes))
+      return false;
+    const bool in_place = alike && theirs.in == ours.out && theirs.in_bytes == ours.out_bytes;
+    if (theirs.in != nullptr && !in_place && overlap(theirs.in, theirs.in_bytes, ours.out, ours.out_bytes))
+      return false;
   }
-  return false;
+  return true;
 }
 
 // Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.
@@ -195,14 +213,19 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
     for (int p = 0; p < size_ && one_for_all; ++p) {
       one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
     }
-    if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t)) {
+    int64_t before = 0;
+    for (int p = 0; p < member && !whole; ++p) before += tasks_.part(p, t);
+    if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t, before)) {
       return refuse(out_why,
                     {member, "the part in its own place in the whole, or apart from it",
                      "in and out that overlap", "give two buffers, or the part its own place in the whole"},
                     "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
                     member_word(group.part_of()), group.replica(member));
     }
+    before = 0;
     for (int p = 0; p < size_; ++p) {
+      const int64_t begin = before;
+      if (call_.joins()) before += tasks_.part(p, t);
       if (p == member) continue;
       const Offer& peer = *offers_[p];
       bool trips = false;
@@ -211,9 +234,9 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
         const Extent theirs(peer.in[j * call_.n + t], strided_);
         // Where an input and an output have one address all is well: who writes an element has read it
         // before. So is a part in its own place in the one output of all.
-        const bool in_place = whole ? !call_.traits().differs && theirs == ours
-                                    : one_for_all && call_.joins() && !misplaced(p, t);
-        trips = theirs.meets(ours) && !in_place;
+        if (!theirs.meets(ours)) continue;
+        trips = whole ? call_.traits().differs || theirs != ours
+                      : !one_for_all || !call_.joins() || misplaced(p, t, begin);
       }
       if (!trips) continue;
       overlap_report(group, member, p, t, shares, out_why);

@@ -46,27 +46,4 @@ constexpr Range block_of(std::size_t units, std::size_t block, std::size_t index
   return {begin, std::min(units, begin + block)};
 }
 
-// Calls piece(t, first_element, count) for what `range` covers of each of n tensors, in pieces of at most
-// `most_units`; elements_of(t) and element_bytes(t) say what tensor t measures. Ends early where piece()
-// gives false.
-template <class ElementsOf, class ElementBytes, class Piece>
-void for_pieces(std::size_t n, Range range, std::size_t most_units, ElementsOf&& elements_of,
-                ElementBytes&& element_bytes, Piece&& piece, std::size_t unit_bytes = kUnitBytes) noexcept {
-  std::size_t at = 0;  // of the space: where tensor t begins
-  for (std::size_t t = 0; t < n && at < range.end; ++t) {
-    const std::size_t elements = elements_of(t);
-    const std::size_t bytes = element_bytes(t);
-    const std::size_t units = units_of(elements * bytes, unit_bytes);
-    const std::size_t per_unit = unit_bytes / bytes;
-    std::size_t begin = std::max(range.begin, at) - at;
-    const std::size_t end = std::min(range.end, at + units) - at;
-    for (; begin < end; begin += most_units) {
-      const std::size_t first = begin * per_unit;
-      const std::size_t last = std::min(std::min(end, begin + most_units) * per_unit, elements);
-      if (!piece(t, first, last - first)) return;
-    }
-    at += units;
-  }
-}
-
 }  // namespace dist

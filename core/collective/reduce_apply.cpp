@@ -39,7 +39,7 @@ class Pass {
        const Offer* const* offers) noexcept
       : member_(member), call_(call), update_(update), exchange_(exchange), offers_(offers) {}
 
-  std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.unit_bytes()); }
+  std::size_t cells() const noexcept { return cells_of(exchange_.units(), exchange_.tasks().unit_bytes()); }
   static std::size_t cells_of(std::size_t units, std::size_t unit_bytes) noexcept {
     const std::size_t cell = kCellBytes / unit_bytes;
     return (units + cell - 1) / cell;
@@ -47,22 +47,19 @@ class Pass {
 
   // Calls piece(t, first, count) for the pieces of some cells.
   template <class Piece>
-  void for_cells(Range cells, std::size_t piece_bytes, Piece&& piece) const noexcept {
-    const std::size_t unit = exchange_.unit_bytes();
+  void for_cells(Range cells, std::size_t piece_bytes, Piece&& piece) noexcept {
+    const std::size_t unit = exchange_.tasks().unit_bytes();
     const std::size_t cell = kCellBytes / unit;
-    for_pieces(
-        call_.n, {cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, piece_bytes / unit,
-        [&](std::size_t t) { return elements_of(call_.in[t]); },
-        [&](std::size_t t) { return dtype_size(call_.in[t].dtype); },
-        [&](std::size_t t, std::size_t first, std::size_t count) {
-          piece(t, first, count);
-          return true;
-        },
-        unit);
+    exchange_.tasks().for_pieces({cells.begin * cell, std::min(exchange_.units(), cells.end * cell)}, cursor_,
+                                 piece_bytes / unit,
+                                 [&](const TaskList::Cursor& at, std::size_t first, std::size_t count) {
+                                   piece(at.task, first, count);
+                                   return true;
+                                 });
   }
 
   // Reduces and updates.
-  void step(Range cells) const noexcept {
+  void step(Range cells) noexcept {
     Scratch scratch;
     const std::size_t most = std::min(kPieceBytes, scratch.left() - exchange_.fold_bytes());
     auto* const gradient = scratch.take<std::byte>(most);
@@ -73,7 +70,7 @@ class Pass {
   }
 
   // Reduces into rank 0's gradients; the squares of each cell go to `sums`.
-  void reduce(Range cells, double* sums) const noexcept {
+  void reduce(Range cells, double* sums) noexcept {
     Scratch scratch;
     for (std::size_t cell = cells.begin; cell < cells.end; ++cell) {
       double sum = 0;
@@ -87,7 +84,7 @@ class Pass {
   }
 
   // Updates with what reduce() left.
-  void update(Range cells, double scale) const noexcept {
+  void update(Range cells, double scale) noexcept {
     for_cells(cells, kPieceBytes, [&](std::size_t t, std::size_t first, std::size_t count) {
       apply(t, first, count, gradient_of_first(t, first), scale);
     });
@@ -198,6 +195,7 @@ class Pass {
   const Call& call_;
   const Update& update_;
   const Exchange& exchange_;
+  TaskList::Cursor cursor_;
   const Offer* const* offers_;
   // The other members' copies are only written: where they are much larger than the caches, past these.
   const bool stream_ = exchange_.bytes() >
@@ -307,7 +305,7 @@ Status meet_unrecorded(const Member& member, Call& call, const Update& update, i
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
     const auto& shared = *static_cast<const Shared*>(group.slot(member.me, 0).extra);
-    const Pass pass(member, call, shared.update, exchange, offers);
+    Pass pass(member, call, shared.update, exchange, offers);
     share_blocks(member, pass.cells(), 1, work(pass, shared.sums));
   }
   return group.finish(member.me);
@@ -334,7 +332,7 @@ Status reduce_apply(Memory& memory, const Member& member, Call& call, const Upda
                     double* out_norm) noexcept {
   if (update.clip_norm == 0) {
     return meet(member, call, update, 0, nullptr,
-                [](const Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
+                [](Pass& pass, double*) { return [&pass](Range cells) { pass.step(cells); }; });
   }
   if (const Status first = check_first(member, call, update); !first.ok()) {
     return recorded(member, Collective::kReduceApply, [&] { return first; });
@@ -348,13 +346,13 @@ Status reduce_apply(Memory& memory, const Member& member, Call& call, const Upda
   const std::size_t bytes = std::max<std::size_t>(1, Pass::cells_of(units, unit)) * sizeof(double);
   auto* sums = static_cast<double*>(memory.try_allocate(bytes, alignof(double)));
   if (sums == nullptr) return out_of_memory();
-  Status status = meet(member, call, update, 1, sums, [](const Pass& pass, double* all) {
+  Status status = meet(member, call, update, 1, sums, [](Pass& pass, double* all) {
     return [&pass, all](Range cells) { pass.reduce(cells, all); };
   });
   double norm = 0;
   if (status.ok()) {
     // Every member adds the cells up, in their order.
-    status = meet(member, call, update, 2, sums, [&](const Pass& pass, const double* all) {
+    status = meet(member, call, update, 2, sums, [&](Pass& pass, const double* all) {
       double sum = 0;
       for (std::size_t cell = 0; cell < pass.cells(); ++cell) sum += all[cell];
       norm = std::sqrt(sum);

@@ -25,8 +25,13 @@ struct Offer {
   const dist_tensor* out;     // n tensors; NULL: none
   const dist_tensor* states;  // reduce_apply: lists of n tensors; NULL: none
   const double* weights;      // one a contribution; NULL: all count alike
-  const int64_t* splits;      // all_to_all: sizes of the parts of `in`; NULL: equal ones
+  // all_to_all: where the parts of `in` begin along the axis, and at last where they end; NULL: equal parts.
+  const int64_t* offsets;
   std::size_t contributions;
+  // Of the first tensor, where parts are joined or cut off: the size along the axis of the member's part, and
+  // of what it has whole; 0: it has none. An all_to_all's input is its part.
+  int64_t part;
+  int64_t whole;
 };
 
 }  // namespace dist

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/collective/partition: parts and blocks cover every element exactly once, and cut at units only.
+// core/collective/partition and task_list: parts and blocks cover every element exactly once, and cut at units
+// only.
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/collective/partition.hpp"
+#include "core/collective/task_list.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -48,29 +50,62 @@ void blocks_follow_one_another(void**) {
   }
 }
 
-// A list's elements, each counted, over all parts.
+// An all_reduce of vectors, whose tasks are the list of tensors.
+struct List {
+  struct Tensor {
+    int64_t elements;
+    dist_dtype dtype;
+  };
+
+  explicit List(const std::vector<Tensor>& wanted, std::size_t element_bytes = 0) {
+    for (const Tensor& each : wanted) shapes.push_back(each.elements);
+    for (std::size_t t = 0; t < wanted.size(); ++t)
+      tensors.push_back({nullptr, wanted[t].dtype, 1, &shapes[t], nullptr});
+    call.collective = Collective::kAllReduce;
+    call.in = call.out = tensors.data();
+    call.n = tensors.size();
+    call.element_bytes = element_bytes;
+  }
+  TaskList tasks() const { return {call, 2, nullptr}; }
+
+  std::vector<int64_t> shapes;
+  std::vector<dist_tensor> tensors;
+  Call call;
+};
+
+// A list's elements, each counted, over all parts: with a cursor for all of them, in this order and backwards,
+// and with one for each.
 void a_list_is_covered_once(void**) {
-  const std::vector<std::size_t> elements = {0, 1, 15, 16, 17, 0, 1000, 3};
-  const std::vector<std::size_t> sizes = {4, 8, 4, 4, 1, 2, 2, 8};
-  std::size_t units = 0;
-  for (std::size_t t = 0; t < elements.size(); ++t) units += units_of(elements[t] * sizes[t]);
+  const List list({{0, DIST_F32},
+                   {1, DIST_F64},
+                   {15, DIST_F32},
+                   {16, DIST_F32},
+                   {17, DIST_U8},
+                   {0, DIST_F16},
+                   {1000, DIST_F16},
+                   {3, DIST_I64}});
+  const TaskList tasks = list.tasks();
   for (std::size_t parts = 1; parts <= 8; ++parts) {
     for (std::size_t most = 1; most <= 5; ++most) {
-      std::vector<std::vector<int>> seen;
-      for (const std::size_t n : elements) seen.emplace_back(n, 0);
-      for (std::size_t rank = 0; rank < parts; ++rank) {
-        for_pieces(
-            elements.size(), part_of(units, parts, rank), most, [&](std::size_t t) { return elements[t]; },
-            [&](std::size_t t) { return sizes[t]; },
-            [&](std::size_t t, std::size_t first, std::size_t count) {
-              assert_true(count > 0 && count * sizes[t] <= most * kUnitBytes);
-              assert_int_equal(first * sizes[t] % kUnitBytes, 0);
-              for (std::size_t i = first; i < first + count; ++i) ++seen[t].at(i);
-              return true;
-            });
-      }
-      for (const auto& tensor : seen) {
-        for (const int times : tensor) assert_int_equal(times, 1);
+      for (const int way : {0, 1, 2}) {
+        std::vector<std::vector<int>> seen;
+        for (const int64_t n : list.shapes) seen.emplace_back(static_cast<std::size_t>(n), 0);
+        TaskList::Cursor shared;
+        for (std::size_t i = 0; i < parts; ++i) {
+          TaskList::Cursor own;
+          const std::size_t rank = way == 1 ? parts - 1 - i : i;
+          tasks.for_pieces(part_of(tasks.units(), parts, rank), way == 2 ? own : shared, most,
+                           [&](const TaskList::Cursor& at, std::size_t first, std::size_t count) {
+                             const std::size_t size = tasks.element_bytes(at.task);
+                             assert_true(count > 0 && count * size <= most * kUnitBytes);
+                             assert_int_equal(first * size % kUnitBytes, 0);
+                             for (std::size_t e = first; e < first + count; ++e) ++seen[at.task].at(e);
+                             return true;
+                           });
+        }
+        for (const auto& tensor : seen) {
+          for (const int times : tensor) assert_int_equal(times, 1);
+        }
       }
     }
   }
@@ -80,37 +115,52 @@ void a_list_is_covered_once(void**) {
 void larger_elements_stay_whole(void**) {
   for (const std::size_t element :
        {std::size_t{1}, std::size_t{12}, std::size_t{24}, std::size_t{65}, std::size_t{4096}}) {
-    const std::size_t unit = unit_bytes_for(element);
-    const std::vector<std::size_t> bytes = {element * 7, 0, element, element * 1000};
-    assert_true(unit % element == 0 && unit >= element);
-    std::size_t units = 0;
-    for (const std::size_t each : bytes) units += units_of(each, unit);
+    const auto size = static_cast<int64_t>(element);
+    const List list({{size * 7, DIST_U8}, {0, DIST_U8}, {size, DIST_U8}, {size * 1000, DIST_U8}}, element);
+    const TaskList tasks = list.tasks();
+    assert_true(tasks.unit_bytes() % element == 0 && tasks.unit_bytes() >= element);
     for (std::size_t parts = 1; parts <= 5; ++parts) {
-      std::vector<std::size_t> at(bytes.size(), 0);
+      std::vector<std::size_t> at(list.shapes.size(), 0);
+      TaskList::Cursor cursor;
       for (std::size_t rank = 0; rank < parts; ++rank) {
-        for_pieces(
-            bytes.size(), part_of(units, parts, rank), 3, [&](std::size_t t) { return bytes[t]; },
-            [](std::size_t) { return std::size_t{1}; },
-            [&](std::size_t t, std::size_t first, std::size_t count) {
-              assert_int_equal(first, at[t]);
-              assert_int_equal(count % element, 0);
-              at[t] += count;
-              return true;
-            },
-            unit);
+        tasks.for_pieces(part_of(tasks.units(), parts, rank), cursor, 3,
+                         [&](const TaskList::Cursor& here, std::size_t first, std::size_t count) {
+                           assert_int_equal(first, at[here.task]);
+                           assert_int_equal(count % element, 0);
+                           at[here.task] += count;
+                           return true;
+                         });
       }
-      assert_true(at == bytes);
+      for (std::size_t t = 0; t < at.size(); ++t) assert_int_equal(at[t], list.shapes[t]);
     }
   }
 }
 
 void a_piece_may_be_the_last(void**) {
+  const List list({{1600, DIST_F32}, {1600, DIST_F32}, {1600, DIST_F32}});
   int pieces = 0;
-  for_pieces(
-      3, Range{0, 300}, 1, [](std::size_t) { return std::size_t{1600}; },
-      [](std::size_t) { return std::size_t{4}; },
-      [&](std::size_t, std::size_t, std::size_t) { return ++pieces < 5; });
+  TaskList::Cursor cursor;
+  list.tasks().for_pieces({0, 300}, cursor, 1,
+                          [&](const TaskList::Cursor&, std::size_t, std::size_t) { return ++pieces < 5; });
   assert_int_equal(pieces, 5);
+}
+
+// Ranges that follow each other walk through the list once: blocks of a long list look at each tensor a few
+// times in all, not once a block.
+void a_cursor_goes_on(void**) {
+  constexpr std::size_t kTensors = 2000;
+  const List list(std::vector<List::Tensor>(kTensors, {16, DIST_F32}));
+  const TaskList tasks = list.tasks();
+  TaskList::Cursor cursor;
+  for (std::size_t unit = 0; unit < kTensors; ++unit) {
+    std::size_t pieces = 0;
+    tasks.for_pieces({unit, unit + 1}, cursor, 8, [&](const TaskList::Cursor& at, std::size_t, std::size_t) {
+      assert_int_equal(at.task, unit);
+      return ++pieces != 0;
+    });
+    assert_int_equal(pieces, 1);
+    assert_int_equal(cursor.unit, unit + 1);  // past it, so that the next range begins there
+  }
 }
 
 }  // namespace
@@ -119,9 +169,9 @@ void a_piece_may_be_the_last(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(parts_follow_one_another),   cmocka_unit_test(blocks_follow_one_another),
-      cmocka_unit_test(a_list_is_covered_once),     cmocka_unit_test(a_piece_may_be_the_last),
-      cmocka_unit_test(larger_elements_stay_whole),
+      cmocka_unit_test(parts_follow_one_another), cmocka_unit_test(blocks_follow_one_another),
+      cmocka_unit_test(a_list_is_covered_once),   cmocka_unit_test(a_piece_may_be_the_last),
+      cmocka_unit_test(a_cursor_goes_on),         cmocka_unit_test(larger_elements_stay_whole),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

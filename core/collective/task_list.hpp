@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// TaskList: what a collective consists of, as a function of sizes alone: which region of which tensor goes from
+// which members to which. It looks at no element, so that a member's buffers may be anywhere.
+//
+// core/base/collective_traits.hpp says for each collective what its tasks are:
+//
+//     collective        tasks of a tensor           sources                  destinations
+//     all_reduce        one                         all inputs               all outputs, or the one that all share
+//     reduce            one                         all inputs               the root's output
+//     reduce_scatter    one for each r              all inputs' part r       output r
+//     broadcast         one                         the root's input         all outputs
+//     scatter           one for each r              the root's part r        output r
+//     all_gather        one for each p              input p                  place p in all outputs
+//     gather            one for each p              input p                  place p in the root's output
+//     all_to_all        one for each r              part r of each input p   place p in output r
+//     permute           one for each r              the input of r's source  output r
+//     scan              one                         all inputs               all outputs, each its own prefix
+//
+// Laid end to end, tasks are a space of units (partition.hpp) that members share out. An element's fold knows
+// nothing of that, so the bits do not depend on who does what.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/collective/call.hpp"
+#include "core/collective/partition.hpp"
+#include "core/comm/offer.hpp"
+
+namespace dist {
+
+class TaskList {
+ public:
+  // Where a walk through the tasks is. Ranges of units that follow each other cost what they cover.
+  struct Cursor {
+    std::size_t task = 0;
+    std::size_t unit = 0;  // where the task begins
+    int64_t before = 0;    // along the axis: the parts of lower ranks in the task's tensor
+  };
+  struct Ranks {
+    int begin;
+    int end;
+  };
+  // What of a whole tensor goes from a task's sources to its destinations: runs of `run` elements, one each
+  // src_step or dst_step elements, which begin src_first or dst_first elements behind the tensor's first. A
+  // side that is not cut has its runs one after another.
+  struct Region {
+    std::size_t run = 0;
+    std::size_t src_step = 0;
+    std::size_t dst_step = 0;
+    std::size_t src_first = 0;
+    std::size_t dst_first = 0;
+    int64_t src_offset = 0;  // the same in steps along the axis
+    int64_t dst_offset = 0;
+  };
+
+  // Both are used as long as the list. `offers[p]` is rank p's, of which sizes are read, and no element.
+  TaskList(const Call& call, int size, const Offer* const* offers) noexcept;
+
+  std::size_t units() const noexcept { return units_; }
+  std::size_t unit_bytes() const noexcept { return unit_bytes_; }
+
+  std::size_t tensor_of(std::size_t task) const noexcept { return parts_ == 1 ? task : task / parts_; }
+  // The member that a task is of; 0 where a tensor is one task.
+  int member_of(std::size_t task) const noexcept { return parts_ == 1 ? 0 : static_cast<int>(task % parts_); }
+  std::size_t elements(std::size_t task) const noexcept;
+  std::size_t element_bytes(std::size_t task) const noexcept { return dtype_size(dtype_of(tensor_of(task))); }
+  dist_dtype dtype_of(std::size_t t) const noexcept { return like(t).dtype; }
+  // Whose inputs a task reads, and whose outputs it writes.
+  Ranks sources(int member) const noexcept;
+  Ranks destinations(int member) const noexcept;
+
+  // Sizes along the axis: of a member's part, of what it has whole, and of what rank p gives to rank r where
+  // every member has both.
+  int64_t part(int rank, std::size_t t) const noexcept;
+  int64_t whole(int rank, std::size_t t) const noexcept;
+  int64_t split(int p, int r, std::size_t t) const noexcept {
+    return split_begin(p, r + 1, t) - split_begin(p, r, t);
+  }
+  int64_t split_begin(int p, int r, std::size_t t) const noexcept;
+  // Elements in one step along the axis: of inner dimensions, and of all others.
+  std::size_t inner(std::size_t t) const noexcept { return steps(t).inner; }
+  std::size_t around(std::size_t t) const noexcept { return steps(t).around; }
+
+  // Of a task that is cut or joined; else it is all of the tensor.
+  Region region(const Cursor& at) const noexcept;
+  // Of an all_to_all's task: what comes from rank p, behind `before` of lower ranks.
+  Region region_from(const Cursor& at, int p, int64_t before) const noexcept;
+
+  // Calls piece(cursor, first_element, count) for what a range of units covers of each task, in pieces of at
+  // most `most_units`. Ends early where piece() gives false. `cursor` is left where the range ends.
+  template <class Piece>
+  void for_pieces(Range range, Cursor& cursor, std::size_t most_units, Piece&& piece) const noexcept {
+    if (range.begin < cursor.unit) cursor = Cursor{};
+    while (cursor.task < tasks_ && cursor.unit < range.end) {
+      const std::size_t all = elements(cursor.task);
+      const std::size_t bytes = element_bytes(cursor.task);
+      const std::size_t units = units_of(all * bytes, unit_bytes_);
+      const std::size_t per_unit = unit_bytes_ / bytes;
+      std::size_t begin = std::max(range.begin, cursor.unit) - cursor.unit;
+      const std::size_t end = std::min(range.end, cursor.unit + units) - cursor.unit;
+      for (; begin < end; begin += most_units) {
+        const std::size_t first = begin * per_unit;
+        const std::size_t last = std::min(std::min(end, begin + most_units) * per_unit, all);
+        if (!piece(static_cast<const Cursor&>(cursor), first, last - first)) return;
+      }
+      if (cursor.unit + units > range.end) return;
+      next(cursor, units);
+    }
+  }
+
+ private:
+  struct Steps {
+    std::size_t inner;
+    std::size_t around;
+  };
+  Steps steps(std::size_t t) const noexcept { return t == 0 ? first_ : steps_of(t); }
+  Steps steps_of(std::size_t t) const noexcept;
+  const dist_tensor& like(std::size_t t) const noexcept {
+    return call_.in != nullptr ? call_.in[t] : call_.out[t];
+  }
+  void next(Cursor& cursor, std::size_t units) const noexcept {
+    if (cuts_or_joins_) {
+      const int member = member_of(cursor.task);
+      // Sizes of empty tensors may be any, and their sum wraps.
+      cursor.before = static_cast<int64_t>(static_cast<uint64_t>(cursor.before) +
+                                           static_cast<uint64_t>(part(member, tensor_of(cursor.task))));
+      if (static_cast<std::size_t>(member) + 1 == parts_) cursor.before = 0;
+    }
+    cursor.unit += units;
+    ++cursor.task;
+  }
+
+  const Call& call_;
+  const Offer* const* offers_;
+  const int size_;
+  const bool cuts_or_joins_;
+  Steps first_{1, 1};      // of the first tensor
+  std::size_t parts_ = 1;  // tasks of a tensor
+  std::size_t tasks_ = 0;
+  std::size_t units_ = 0;
+  std::size_t unit_bytes_;
+};
+
+inline TaskList::Ranks TaskList::sources(int member) const noexcept {
+  switch (call_.traits().sources) {
+    case Ends::kAll: break;
+    case Ends::kRoot: return {call_.root, call_.root + 1};
+    case Ends::kMember: return {member, member + 1};
+    case Ends::kPeer: {
+      const int peer = offers_[member]->source;
+      return peer < 0 ? Ranks{0, 0} : Ranks{peer, peer + 1};
+    }
+  }
+  return {0, size_};
+}
+
+inline TaskList::Ranks TaskList::destinations(int member) const noexcept {
+  switch (call_.traits().destinations) {
+    case Ends::kRoot: return {call_.root, call_.root + 1};
+    case Ends::kMember: return {member, member + 1};
+    default: return {0, size_};
+  }
+}
+
+inline std::size_t TaskList::elements(std::size_t task) const noexcept {
+  const std::size_t t = tensor_of(task);
+  if (!cuts_or_joins_) return elements_of(like(t));
+  const int member = member_of(task);
+  const int64_t along = call_.traits().swaps() ? whole(member, t) : part(member, t);
+  return static_cast<std::size_t>(along) * around(t);
+}
+
+// Of one tensor, what its slot says: a peer's description would be another way between cores.
+inline int64_t TaskList::part(int rank, std::size_t t) const noexcept {
+  const Offer& offer = *offers_[rank];
+  if (call_.n == 1) return offer.part;
+  return (call_.joins() ? offer.in : offer.out)[t].shape[call_.axis_of(t)];
+}
+
+inline int64_t TaskList::whole(int rank, std::size_t t) const noexcept {
+  const Offer& offer = *offers_[rank];
+  if (call_.n == 1) return offer.whole;
+  return (call_.joins() ? offer.out : offer.in)[t].shape[call_.axis_of(t)];
+}
+
+}  // namespace dist
