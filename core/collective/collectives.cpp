@@ -7,6 +7,7 @@
 
 #include "core/base/text.hpp"
 #include "core/collective/exchange.hpp"
+#include "core/collective/route.hpp"
 #include "core/collective/share.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
@@ -98,7 +99,10 @@ Status work_in_parts(const Member& member, const Call& call, Published&& publish
     const Exchange exchange(call, group.size(), offers.all(), member.cache_bytes);
     if (exchange.refuses(group, member.me, nullptr)) return refuse(member, call, exchange);
     const FpEnvironment environment;
-    if (group.oversubscribed() || exchange.bytes() > kStaticBytes) {
+    // Members that bring parts of their own sizes know all of them only now.
+    if (route_of(
+            {.members = group.size(), .oversubscribed = group.oversubscribed(), .bytes = exchange.bytes()}) ==
+        Route::kBlocks) {
       TaskList::Cursor cursor;
       share_blocks(member, exchange.units(), exchange.block_units(),
                    [&](Range block) { exchange.run(block, cursor, [] { return true; }); });
@@ -157,15 +161,15 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
     if (member.checked != nullptr) member.checked->keep(call, signature);
   }
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
-  const bool oversubscribed = group.oversubscribed();
   const bool empty = call.bytes == 0 && !call.must_fit();
-  const bool unchanged = leaves_unchanged(call, group.size());
-  const bool travels = call.can_travel() && call.bytes <= most_that_travels(group.size());
-  if (travels && !empty && !oversubscribed && !unchanged) return reduce_at_once(member, call, published);
-  if (empty || unchanged) return group.arrive(member.me, member.timeout_ns, published);
+  const Route route =
+      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
+                call.can_travel(), call.sized_alike(), call.bytes});
+  if (route == Route::kTravels) return reduce_at_once(member, call, published);
+  if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);
   if (call.splits != nullptr) return work_in_uneven_parts(member, call, published);
   call.offer_in(group.outgoing(member.me).offer);
-  if (oversubscribed && call.sized_alike() && call.bytes <= kAloneBytes) {
+  if (route == Route::kAlone) {
     record_arrival(member, signature, call.bytes);
     return work_alone(member, call);
   }

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on tensors: state what the member came for, meet, and share out the work (exchange.hpp) by
-// size.
-//
-//     bytes                     a CPU for every member               oversubscribed
-//     <= most_that_travels()    all_reduce of one tensor: the bytes  the last to come does the work for all
-//                               travel with the slot; one phase
-//     <= kAloneBytes            each does its part                   "
-//     <= kStaticBytes           "                                    each takes blocks while there are any
-//     above                     the same, and who is done helps      "
-//                               the others
-//
-// An element's fold is the same in all of them, so are the bits.
+// Collectives on tensors: state what the member came for, meet, and share out the work (exchange.hpp) on the
+// way that route.hpp says.
 #pragma once
 
 #include <cstddef>
@@ -24,22 +14,6 @@
 #include "dist/types.h"
 
 namespace dist {
-
-// Up to how many bytes each member had better read all of its peers' tensors and reduce by itself, than do
-// its part and wait once more: what it reads then costs less than another way between cores (1 KiB of one
-// peer: 0.17 us against 0.25 us on two cores of a Zen 5). What slots hold they bring in any case.
-constexpr std::size_t most_that_travels(int members) noexcept {
-  const auto peers = static_cast<std::size_t>(members > 1 ? members - 1 : 1);
-  const std::size_t beside = EagerPayload::kBytes / peers;
-  return beside > Slot::kInlineBytes ? beside : Slot::kInlineBytes;
-}
-// Oversubscribed members wake and sleep; up to this size one of them does the work sooner than all could
-// begin.
-inline constexpr std::size_t kAloneBytes = std::size_t{64} << 10;
-// Above, a member that is done with its part takes blocks of others' parts: a late one then has less to do.
-// Parts stay whole ranges, since memory likes to be read in order (2.3 against 3.6 ms for 64 MiB on two cores
-// of a Zen 5).
-inline constexpr std::size_t kStaticBytes = std::size_t{1} << 20;
 
 // Who calls: one member of a group.
 struct Member {

@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/collective/exchange.hpp"
+#include "core/collective/route.hpp"
 #include "core/kernel/reduce.hpp"
 
 namespace dist {
@@ -210,25 +211,46 @@ void write_waiting(Strategy& strategy, TextOut& out) {
   }
 }
 
-// The thresholds are those that the code compares with.
+const char* words_of(Route route) noexcept {
+  switch (route) {
+    case Route::kNothing: break;
+    case Route::kTravels:
+      return "its bytes travel with the slots on which replicas announce themselves; each reduces all, and "
+             "waits once";
+    case Route::kAlone:
+      return "the last replica to come does the work for all, as waking each would take longer";
+    case Route::kParts: return "each replica does an equal part of the work, into all outputs at once";
+    case Route::kBlocks: return "each replica takes blocks of its part, and then of the others'";
+  }
+  return "replicas only meet";
+}
+
+// As an all_reduce of one tensor goes, size by size.
+void write_routes(Strategy& strategy, TextOut& out) {
+  RouteQuestion question{.members = strategy.num_replicas(),
+                         .oversubscribed = strategy.group().oversubscribed(),
+                         .can_travel = true,
+                         .sized_alike = true,
+                         .bytes = 1};
+  for (;;) {
+    const std::size_t most = most_bytes_like(question);
+    const bool last = most > PTRDIFF_MAX;
+    const Route route = route_of(question);
+    out.put("algorithm ");
+    if (last)
+      out.put("above");
+    else
+      out.add("up to %s", Size(most).text);
+    out.add("%s: %s\n", route == Route::kTravels ? ", all_reduce of one tensor" : "", words_of(route));
+    if (last) return;
+    question.bytes = most + 1;
+  }
+}
+
 void write_algorithms(Strategy& strategy, TextOut& out) {
   const std::size_t cache = last_level_cache_bytes();
   const auto replicas = static_cast<std::size_t>(strategy.num_replicas());
-  if (strategy.group().oversubscribed()) {
-    out.add(
-        "algorithm up to %s: the last replica to come does the work for all, as waking each would take "
-        "longer\n",
-        Size(kAloneBytes).text);
-    out.put("algorithm above: each replica takes blocks while there are any\n");
-  } else {
-    out.add(
-        "algorithm up to %s, all_reduce of one tensor: its bytes travel with the slots on which replicas "
-        "announce themselves; each reduces all, and waits once\n",
-        Size(most_that_travels(strategy.num_replicas())).text);
-    out.add("algorithm up to %s: each replica does an equal part of the work, into all outputs at once\n",
-            Size(kStaticBytes).text);
-    out.put("algorithm above: the same, and who is done takes blocks of the others' parts\n");
-  }
+  write_routes(strategy, out);
   const StrategyOrigin& origin = strategy.origin();
   const bool helped = origin.threads != DIST_THREADS_HOST;
   out.add(
