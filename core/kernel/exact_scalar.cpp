@@ -7,7 +7,7 @@
 
 #include "core/kernel/convert.hpp"
 #include "core/kernel/narrow.hpp"
-#include "core/kernel/superaccumulator.hpp"
+#include "core/kernel/partial.hpp"
 
 namespace dist {
 namespace {
@@ -48,30 +48,25 @@ struct BrainFloat {
 // ---- The kernel ----------------------------------------------------------------------------------
 
 template <class Element>
-double exact_sum(const ExactArguments& args, std::size_t i) noexcept {
-  Superaccumulator sum;
-  double special = 0;  // the infinities and NaNs, added as the CPU adds them
-  bool all_negative_zero = true;
-  for (std::size_t p = 0; p < args.num_src; ++p) {
-    typename Element::Stored stored;
-    std::memcpy(&stored, args.src[p] + i * sizeof stored, sizeof stored);
-    double term = Element::read(stored);
-    if (args.weights != nullptr) term *= args.weights[p];
-    all_negative_zero = all_negative_zero && std::bit_cast<uint64_t>(term) == kSign;
-    if (std::isfinite(term))
-      sum.add(term);
-    else
-      special += term;
-  }
-  if (special != 0) return special;  // NaN too is unequal
-  return all_negative_zero ? -0.0 : sum.round(Element::kToOdd);
+double term_of(const std::byte* from, const double* weights, std::size_t p, std::size_t i) noexcept {
+  typename Element::Stored stored;
+  std::memcpy(&stored, from + i * sizeof stored, sizeof stored);
+  const double value = Element::read(stored);
+  return weights != nullptr ? value * weights[p] : value;
+}
+
+template <class Element>
+typename Element::Stored finish(ExactPartial& sum, double divisor) noexcept {
+  double value = sum.round(Element::kToOdd);
+  if (divisor != 1) value /= divisor;
+  return Element::write(std::isnan(value) ? std::bit_cast<double>(kNan) : value);
 }
 
 template <class Element>
 typename Element::Stored result(const ExactArguments& args, std::size_t i) noexcept {
-  double value = exact_sum<Element>(args, i);
-  if (args.divisor != 1) value /= args.divisor;
-  return Element::write(std::isnan(value) ? std::bit_cast<double>(kNan) : value);
+  ExactPartial sum;
+  for (std::size_t p = 0; p < args.num_src; ++p) sum.add(term_of<Element>(args.src[p], args.weights, p, i));
+  return finish<Element>(sum, args.divisor);
 }
 
 template <class Element>
@@ -79,36 +74,81 @@ uint64_t exact_element(const ExactArguments& args, std::size_t i) noexcept {
   return result<Element>(args, i);
 }
 
+template <class Stored>
+void store(Stored stored, std::byte* const* dst, std::size_t num_dst, std::size_t i) noexcept {
+  for (std::size_t d = 0; d < num_dst; ++d) std::memcpy(dst[d] + i * sizeof stored, &stored, sizeof stored);
+}
+
 template <class Element>
 void exact(const ExactArguments& args) noexcept {
-  for (std::size_t i = 0; i < args.count; ++i) {
-    const auto stored = result<Element>(args, i);
-    for (std::size_t d = 0; d < args.num_dst; ++d) {
-      std::memcpy(args.dst[d] + i * sizeof stored, &stored, sizeof stored);
-    }
+  for (std::size_t i = 0; i < args.count; ++i) store(result<Element>(args, i), args.dst, args.num_dst, i);
+}
+
+bool sums_exactly(dist_dtype dtype) noexcept {
+  return dtype == DIST_F16 || dtype == DIST_BF16 || dtype == DIST_F32 || dtype == DIST_F64;
+}
+
+// Calls use.operator()<Element>() with the class of one of these.
+template <class Use>
+auto with_element(dist_dtype dtype, Use&& use) {
+  switch (dtype) {
+    case DIST_F16: return use.template operator()<Half>();
+    case DIST_BF16: return use.template operator()<BrainFloat>();
+    case DIST_F32: return use.template operator()<Float>();
+    default: return use.template operator()<Double>();
   }
 }
 
 }  // namespace
 
 ExactKernel scalar_exact_kernel(dist_dtype dtype) noexcept {
-  switch (dtype) {
-    case DIST_F16: return exact<Half>;
-    case DIST_BF16: return exact<BrainFloat>;
-    case DIST_F32: return exact<Float>;
-    case DIST_F64: return exact<Double>;
-    default: return nullptr;
-  }
+  if (!sums_exactly(dtype)) return nullptr;
+  return with_element(dtype, []<class Element>() -> ExactKernel { return exact<Element>; });
 }
 
 ExactElement scalar_exact_element(dist_dtype dtype) noexcept {
-  switch (dtype) {
-    case DIST_F16: return exact_element<Half>;
-    case DIST_BF16: return exact_element<BrainFloat>;
-    case DIST_F32: return exact_element<Float>;
-    case DIST_F64: return exact_element<Double>;
-    default: return nullptr;
-  }
+  if (!sums_exactly(dtype)) return nullptr;
+  return with_element(dtype, []<class Element>() -> ExactElement { return exact_element<Element>; });
+}
+
+// ---- Partials ------------------------------------------------------------------------------------
+
+void ExactPartial::add(double term) noexcept {
+  all_negative_zero_ = all_negative_zero_ && std::bit_cast<uint64_t>(term) == kSign;
+  if (std::isfinite(term))
+    sum_.add(term);
+  else
+    special_ += term;
+}
+
+void ExactPartial::add(const ExactPartial& other) noexcept {
+  all_negative_zero_ = all_negative_zero_ && other.all_negative_zero_;
+  special_ += other.special_;
+  Superaccumulator settled = other.sum_;
+  settled.settle();
+  sum_.settle();
+  sum_.add(settled);
+}
+
+double ExactPartial::round(bool to_odd) noexcept {
+  if (special_ != 0) return special_;  // NaN too is unequal
+  return all_negative_zero_ ? -0.0 : sum_.round(to_odd);
+}
+
+void fold_exact(dist_dtype dtype, const std::byte* const* src, const double* weights, std::size_t num_src,
+                std::size_t count, ExactPartial* acc) noexcept {
+  with_element(dtype, [&]<class Element>() {
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t p = 0; p < num_src; ++p) acc[i].add(term_of<Element>(src[p], weights, p, i));
+    }
+  });
+}
+
+void finish_exact(dist_dtype dtype, ExactPartial* acc, double divisor, std::byte* const* dst,
+                  std::size_t num_dst, std::size_t count) noexcept {
+  with_element(dtype, [&]<class Element>() {
+    for (std::size_t i = 0; i < count; ++i) store(finish<Element>(acc[i], divisor), dst, num_dst, i);
+  });
 }
 
 }  // namespace dist

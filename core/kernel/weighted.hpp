@@ -29,4 +29,10 @@ struct WeightedArguments {
 // As reduce_kernel(): a destination may be a source. `dtype` is one of which check_op() allows the MEAN.
 void weighted_mean(dist_dtype dtype, const WeightedArguments& args) noexcept;
 
+// Its halves, for fold_partial() and finish_partial().
+struct PartialArguments;
+struct FinishArguments;
+void fold_weighted(dist_dtype dtype, const PartialArguments& args) noexcept;
+void finish_weighted(dist_dtype dtype, const FinishArguments& args) noexcept;
+
 }  // namespace dist

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds in steps: what reduce_kernel(), weighted_mean() and exact_kernel() do in one pass over all sources, cut
+// anywhere into partials. However the sources are cut, the bits are those of one pass:
+//
+//     fold_partial() of the first sources            ─► accumulator
+//     fold_partial() of the next ones, continuing    ─► accumulator, any number of times
+//     finish_partial()                               ─► destinations
+//
+// An accumulator holds what a pass would hold in registers at that point, so it may be sent to another process
+// and continued there: sources stay in their order, and none is rounded early. To be called within an
+// FpEnvironment, as every kernel.
+#pragma once
+
+#include <cstddef>
+
+#include "core/kernel/superaccumulator.hpp"
+#include "dist/types.h"
+
+namespace dist {
+
+// The dtype of an accumulator's elements, where sums are not exact: f32 for f16 and bf16; with weights, what
+// weighted.hpp says that they are folded in; else the dtype itself.
+dist_dtype accumulator_dtype(dist_dtype dtype, bool weighted) noexcept;
+
+struct PartialArguments {
+  const std::byte* const* src;  // num_src pointers to `count` elements of the dtype
+  const double* weights;        // one a source; NULL: not a weighted mean
+  std::size_t num_src;          // 1 or more
+  std::size_t count;            // elements
+  std::byte* acc;               // `count` elements of accumulator_dtype(), aligned for it; overlaps no source
+  bool continues;               // acc holds what came before; else these sources are the first
+};
+
+// For pairs that check_op() accepts but the host's operator, which works in its accumulator anyway.
+void fold_partial(dist_dtype dtype, dist_reduce_op op, const PartialArguments& args) noexcept;
+
+struct FinishArguments {
+  const std::byte* acc;
+  std::byte* const* dst;  // num_dst pointers; each may be acc where the results are no larger
+  std::size_t num_dst;    // 1 or more
+  std::size_t count;      // elements
+  double divisor;         // MEAN: the number of sources, or the fold_weights() of all weights
+  bool weighted;
+  bool stream;  // store past the caches
+};
+
+void finish_partial(dist_dtype dtype, dist_reduce_op op, const FinishArguments& args) noexcept;
+
+// The sum of weights as weighted_mean() adds them: in the accumulator's type, from left to right. `total`: of
+// those before; 0 where these are the first.
+double fold_weights(dist_dtype dtype, double total, const double* weights, std::size_t n) noexcept;
+
+// The accumulator of one element of an exact sum (exact.hpp). Partials may be added in any order.
+class ExactPartial {
+ public:
+  void add(double term) noexcept;
+  void add(const ExactPartial& other) noexcept;
+  // Rounded as Superaccumulator::round(). Ends the sum.
+  double round(bool to_odd) noexcept;
+
+ private:
+  Superaccumulator sum_;
+  double special_ = 0;  // the infinities and NaNs, added as the CPU adds them
+  bool all_negative_zero_ = true;
+};
+
+// For f16, bf16, f32 and f64. `acc`: one for each of `count` elements, to which the sources are added.
+void fold_exact(dist_dtype dtype, const std::byte* const* src, const double* weights, std::size_t num_src,
+                std::size_t count, ExactPartial* acc) noexcept;
+// divisor as in ExactArguments. Ends the sums.
+void finish_exact(dist_dtype dtype, ExactPartial* acc, double divisor, std::byte* const* dst,
+                  std::size_t num_dst, std::size_t count) noexcept;
+
+}  // namespace dist
