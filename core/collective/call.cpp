@@ -293,7 +293,7 @@ void Call::state(Signature& signature) const noexcept {
   signature.op = op;
   signature.root = root;
   signature.kind = kind;
-  signature.numerics = numerics;
+  signature.numerics = static_cast<int8_t>(numerics);
   signature.function = reinterpret_cast<const void*>(op == DIST_REDUCE_USER ? user_op : nullptr);
   signature.element_bytes = static_cast<int32_t>(element_bytes);
   signature.tensors = static_cast<int64_t>(n);

@@ -286,14 +286,14 @@ void close_digest(Signature& signature, const char* tag) noexcept {
                            static_cast<uint64_t>(static_cast<uint32_t>(signature.numerics)) << 32);
   digest = mix(
       digest, static_cast<uint64_t>(signature.tensors) ^ static_cast<uint64_t>(signature.asynchronous) << 62);
-  digest = mix(digest, reinterpret_cast<uintptr_t>(signature.function));
   if (tag != nullptr) {
     copy_shown(signature.tag, tag);
-    for (const char* c = signature.tag; *c != '\0'; ++c) digest = mix(digest, static_cast<uint8_t>(*c));
+    digest = mix_text(digest, signature.tag);
   } else {
     signature.tag[0] = '\0';
   }
-  signature.digest = digest;
+  signature.shared_digest = digest;
+  signature.digest = mix(digest, reinterpret_cast<uintptr_t>(signature.function));
 }
 
 const Signature& departure() noexcept {

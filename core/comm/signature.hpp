@@ -23,19 +23,22 @@ struct Signature {
   int32_t dtype = 0;  // of the first tensor
   int32_t root = -1;
   int32_t kind = 0;           // kScan; kMergeCall: a MergeFor
-  int32_t numerics = 0;       // DIST_NUMERICS_...
-  int32_t asynchronous = 0;   // 1: its members do not wait; 2: it is planned
   int32_t element_bytes = 0;  // of the host's operator; 0: the dtype's
   int32_t axis = -1;          // of the first tensor, from the front; -1: it is not cut or joined
   bool contributes = false;   // says how many contributions it brings
   bool weighted = false;
+  int8_t numerics = 0;             // DIST_NUMERICS_...
+  int8_t asynchronous = 0;         // 1: its members do not wait; 2: it is planned
   int32_t ndim = 0;                // of the first tensor; kHaloExchange, kReshard: of the whole
   dist_status returned = DIST_OK;  // kReturn: the function's status
   int64_t shape[kDims] = {};       // of that, its first dimensions; kHaloExchange: the grid's
   int64_t tensors = 0;
-  int64_t elements = 0;            // of all tensors
-  const void* function = nullptr;  // kMergeCall; the host's operator
-  uint64_t digest = 0;             // equal where all of the above, each tensor's shape and the tag are equal
+  int64_t elements = 0;  // of all tensors
+  // kMergeCall, the host's operator: its address, which means something in this process alone.
+  const void* function = nullptr;
+  uint64_t digest = 0;  // equal where all of the above, each tensor's shape and the tag are equal
+  // The same without `function`, so that processes can compare it: by the tag, they tell functions apart.
+  uint64_t shared_digest = 0;
   char tag[DIST_MAX_TAG_BYTES] = "";
 };
 
@@ -45,7 +48,12 @@ inline uint64_t mix(uint64_t digest, uint64_t value) noexcept {
   return digest ^ (digest >> 29);
 }
 
-// Sets the tag and closes the digest over the fields that are not in it yet.
+inline uint64_t mix_text(uint64_t digest, const char* text) noexcept {
+  for (; *text != '\0'; ++text) digest = mix(digest, static_cast<uint8_t>(*text));
+  return digest;
+}
+
+// Sets the tag, and closes both digests, which begin with what is in `digest`, over the fields that are not in it yet.
 void close_digest(Signature& signature, const char* tag) noexcept;
 
 // What a member states that leaves its function; `returned` is its own. Its digest is closed.

@@ -98,7 +98,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   signature.collective = Collective::kMergeCall;
   signature.function = function.identity;
   signature.kind = static_cast<int32_t>(function.what);
-  signature.digest = mix(0, args == nullptr);
+  signature.digest = mix(function.detail, args == nullptr);
   close_digest(signature, tag);
   record_arrival(replica.member(tag, timeout_ns), signature, 0);
   group.outgoing(me).extra = args;

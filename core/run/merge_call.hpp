@@ -13,8 +13,9 @@ struct MergeFunction {
   // `args` is a list. The result's reference is handed over.
   dist_status (*call)(Value& args, Value** out_result, void* context);
   void* context;
-  const void* identity;  // equal on replicas that ask for the same function
+  const void* identity;  // equal on replicas of this process that ask for the same function
   MergeFor what = MergeFor::kFunction;
+  uint64_t detail = 0;  // what else must be equal, in every process
 };
 
 // *out: this replica's component of the function's result; NULL where it gave none.

@@ -57,17 +57,17 @@ Member named(Member member, const Variable& variable) noexcept {
 
 constexpr int32_t kScatter = 32;  // so that no scatter is taken for an assignment
 
-// All replicas meet, and one of them applies what all of them give. The variable and what is done to it are
-// the function's identity, so that it is seen where they differ.
+// All replicas meet, and one of them applies what all of them give. It is seen where they mean another variable,
+// or something else that is done to it.
 Status meet(Replica& replica, const Member& member, Merging merging, int32_t what, Value& value) {
-  static_assert(sizeof(Variable) > 64);
-  const void* const identity = reinterpret_cast<const char*>(&merging.variable) + what;
   Value* const items[] = {&value};
   ValueRef args;
   DIST_TRY(Value::create(*merging.context.memory, DIST_VALUE_LIST, items, &args));
   ValueRef nothing;
   const MergeFor called = what > kScatter ? MergeFor::kScatter : MergeFor::kAssign;
-  return merge_call(replica, *merging.context.memory, {apply_merged, &merging, identity, called}, args.get(),
+  const uint64_t detail = mix(mix_text(0, merging.variable.name()), static_cast<uint64_t>(what));
+  return merge_call(replica, *merging.context.memory,
+                    {apply_merged, &merging, &merging.variable, called, detail}, args.get(),
                     named(member, merging.variable).tag, member.timeout_ns, &nothing);
 }
 

@@ -292,6 +292,19 @@ void signatures_tell_fields_apart(void**) {
   assert_int_not_equal(plain.digest, barrier().digest);
   // However its function ended, a member that left agrees with others that did.
   assert_int_equal(has_left(DIST_OK).digest, has_left(DIST_NOT_FOUND).digest);
+
+  // An address tells functions of one process apart; processes compare all but that.
+  Signature here = all_reduce(3, "a");
+  Signature there = here;
+  here.digest = there.digest = 7;
+  here.function = &here;
+  there.function = &there;
+  close_digest(here, "a");
+  close_digest(there, "a");
+  assert_int_not_equal(here.digest, there.digest);
+  assert_int_equal(here.shared_digest, there.shared_digest);
+  close_digest(there, "b");
+  assert_int_not_equal(here.shared_digest, there.shared_digest);
 }
 
 }  // namespace
