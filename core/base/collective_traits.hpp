@@ -42,20 +42,25 @@ struct CollectiveTraits {
   Tasks tasks = Tasks::kOne;
   Ends sources = Ends::kAll;
   Ends destinations = Ends::kAll;
-  bool cuts = false;     // outputs are parts, along the axis, of inputs
-  bool joins = false;    // inputs are parts of outputs
-  bool differs = false;  // members' outputs are not alike, though each is made of all inputs
+  bool cuts = false;      // outputs are parts, along the axis, of inputs
+  bool joins = false;     // inputs are parts of outputs
+  bool prefixes = false;  // each member's output is made of the inputs up to its own
+  bool fused = false;     // reduces into a piece of cache, and goes on from there
+  // What tells members apart that a report's description of the call does not show.
+  const char* beyond_words = "other shapes or dtypes";
 
   constexpr bool rooted() const noexcept { return sources == Ends::kRoot || destinations == Ends::kRoot; }
+  // Members name the peers that they take from and give to.
+  constexpr bool pairs() const noexcept { return sources == Ends::kPeer; }
   // Every member has a part of each peer's whole, and the other way round.
   constexpr bool swaps() const noexcept { return cuts && joins; }
   // Inputs and outputs have one shape, of one member's tensor and all that meet it.
-  constexpr bool whole() const noexcept { return !cuts && !joins && sources != Ends::kPeer; }
+  constexpr bool whole() const noexcept { return !cuts && !joins && !pairs(); }
   // An input may lie at its own place in the output, or the other way round.
   constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
   // All who get something get the same.
   constexpr bool alike() const noexcept {
-    return !differs && (destinations == Ends::kAll || destinations == Ends::kRoot);
+    return !prefixes && (destinations == Ends::kAll || destinations == Ends::kRoot);
   }
 };
 
@@ -65,7 +70,7 @@ inline constexpr CollectiveTraits kTraits[] = {
     {.name = "all_reduce", .reduces = true},
     {.name = "broadcast", .sources = Ends::kRoot},
     {.name = "barrier"},
-    {.name = "merge_call"},
+    {.name = "merge_call", .beyond_words = "another variable, function or kind of arguments"},
     {.name = "return"},
     {.name = "reduce_to_root", .reduces = true, .destinations = Ends::kRoot},
     {.name = "reduce_scatter",
@@ -89,11 +94,11 @@ inline constexpr CollectiveTraits kTraits[] = {
      .destinations = Ends::kMember,
      .cuts = true,
      .joins = true},
-    {.name = "scan", .reduces = true, .differs = true},
+    {.name = "scan", .reduces = true, .prefixes = true},
     {.name = "permute", .tasks = Tasks::kMembers, .sources = Ends::kPeer, .destinations = Ends::kMember},
-    {.name = "reduce_apply", .reduces = true},
-    {.name = "halo_exchange"},
-    {.name = "reshard"},
+    {.name = "reduce_apply", .reduces = true, .fused = true},
+    {.name = "halo_exchange", .beyond_words = "other widths or edges"},
+    {.name = "reshard", .beyond_words = "other partitions"},
 };
 static_assert(sizeof kTraits / sizeof kTraits[0] == DIST_COLLECTIVE_RESHARD + 1);
 

@@ -64,7 +64,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
   } else {
     DIST_TRY(check_op(op, dtype));
   }
-  if (collective == Collective::kScan && op == DIST_REDUCE_MEAN) {
+  if (traits().prefixes && op == DIST_REDUCE_MEAN) {
     return invalid_argument("a scan has no MEAN: scan SUM, and divide");
   }
   if (numerics != DIST_NUMERICS_REPRODUCIBLE) return kOk;
@@ -74,7 +74,7 @@ Status Call::check_op_of(std::size_t t) const noexcept {
   // are added as floating point, are not.
   const bool exact = dtype_is_integer(dtype) || op == DIST_REDUCE_MIN || op == DIST_REDUCE_MAX;
   if (exact && op != DIST_REDUCE_USER && weights == nullptr) return kOk;
-  if (sums && real && collective != Collective::kScan) return kOk;
+  if (sums && real && !traits().prefixes) return kOk;
   return fail(
       DIST_UNIMPLEMENTED,
       "numerics REPRODUCIBLE of %s %s %s: only SUM and MEAN of f16, bf16, f32, f64 can be; use ORDERED",
@@ -113,10 +113,10 @@ Status Call::check_options(int me, int size) noexcept {
     return invalid_argument("contributions is %zu, but %s does not reduce", contributions,
                             collective_name(collective));
   }
-  if (collective == Collective::kScan && contributions > 1) {
+  if (traits().prefixes && contributions > 1) {
     return invalid_argument("contributions is %zu; a scan takes one tensor from each replica", contributions);
   }
-  if (collective == Collective::kScan && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
+  if (traits().prefixes && kind != DIST_SCAN_INCLUSIVE && kind != DIST_SCAN_EXCLUSIVE) {
     return invalid_argument("kind is %d: use DIST_SCAN_INCLUSIVE or EXCLUSIVE", kind);
   }
   if (weights != nullptr) {
@@ -138,7 +138,7 @@ Status Call::check_options(int me, int size) noexcept {
   if (rooted() && (root < 0 || root >= size)) {
     return invalid_argument("root is %d; a rank in this group is 0 to %d", root, size - 1);
   }
-  if (collective == Collective::kPermute) {
+  if (traits().pairs()) {
     for (const int32_t rank : {destination, source}) {
       if (rank < -1 || rank >= size) {
         return invalid_argument("%s is %d; a rank is 0 to %d, and -1 is nobody",

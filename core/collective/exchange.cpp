@@ -131,8 +131,7 @@ Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::
   if (call.element_bytes != 0)
     block_units_ = std::max<std::size_t>(1, kBlockUnits * kUnitBytes / tasks_.unit_bytes());
   // A fused step reduces into a piece of cache.
-  stream_ = !call.in_place && call.collective != Collective::kReduceApply &&
-            bytes() > stream_bytes(members, cache_bytes);
+  stream_ = !call.in_place && !call.traits().fused && bytes() > stream_bytes(members, cache_bytes);
 }
 
 // The tensors that a task reads and writes, whole. One output that all members share is written once.
@@ -150,7 +149,7 @@ void Exchange::collect(Job& job) const noexcept {
   for (int r = job.destinations.begin; r < job.destinations.end; ++r) {
     job.add_destination(plain ? offers_[r]->out_data : offers_[r]->out[t].data);
   }
-  const bool shared = !call_.traits().differs &&
+  const bool shared = !call_.traits().prefixes &&
                       std::all_of(job.dst, job.dst + job.num_dst, [&](auto* d) { return d == job.dst[0]; });
   if (shared) job.num_dst = 1;
 }
@@ -342,7 +341,7 @@ void Exchange::run_rows(const Job& job, std::size_t first, std::size_t count) co
 }
 
 void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
-  if (call_.collective == Collective::kScan) return run_scan(job, count);
+  if (call_.traits().prefixes) return run_scan(job, count);
   if (call_.op == 0) {
     const std::size_t bytes = count * dtype_size(job.in_dtype);
     for (std::size_t d = 0; d < job.num_dst; ++d) {
@@ -360,7 +359,7 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
 
 // How many outputs stay as they are: an operator of the host has no identity to begin an exclusive scan with.
 std::size_t Exchange::unwritten() const noexcept {
-  const bool exclusive = call_.collective == Collective::kScan && call_.kind == DIST_SCAN_EXCLUSIVE;
+  const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
   return exclusive && call_.op == DIST_REDUCE_USER ? 1 : 0;
 }
 

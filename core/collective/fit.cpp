@@ -75,7 +75,7 @@ bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why
     return refuse(out_why, {-1, most, given, "add some of them up before"},
                   "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
   }
-  if (call_.collective == Collective::kPermute && pairs_differ(group, out_why)) return true;
+  if (call_.traits().pairs() && pairs_differ(group, out_why)) return true;
   if ((call_.joins() || call_.cuts()) && sizes_differ(group, member, out_why)) return true;
   return !surely_apart(member) && overlaps(group, member, out_why);
 }
@@ -182,7 +182,7 @@ bool Exchange::surely_apart(int member) const noexcept {
   const Buffers ours = buffers_of(member);
   if (ours.out_bytes == 0) return true;
   const bool whole = call_.traits().whole();
-  const bool alike = whole && !call_.traits().differs;
+  const bool alike = whole && !call_.traits().prefixes;
   bool one_for_all = alike && size_ > 1;
   for (int p = 0; p < size_ && one_for_all; ++p) one_for_all = offers_[p]->out_data == ours.out;
   if (!whole && overlap(ours.in, ours.in_bytes, ours.out, ours.out_bytes)) return false;
@@ -235,7 +235,7 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
         // Where an input and an output have one address all is well: who writes an element has read it
         // before. So is a part in its own place in the one output of all.
         if (!theirs.meets(ours)) continue;
-        trips = whole ? call_.traits().differs || theirs != ours
+        trips = whole ? call_.traits().prefixes || theirs != ours
                       : !one_for_all || !call_.joins() || misplaced(p, t, begin);
       }
       if (!trips) continue;

@@ -175,16 +175,6 @@ void add_tag(Text text, const Signature& signature) noexcept {
   }
 }
 
-// What describe() leaves out of a signature.
-const char* not_described(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::kHaloExchange: return "other widths or edges";
-    case Collective::kReshard: return "other partitions";
-    case Collective::kMergeCall: return "another variable, function or kind of arguments";
-    default: return "other shapes or dtypes";
-  }
-}
-
 void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   const auto signatures = evidence.signatures;
   std::size_t followers = 0;
@@ -208,7 +198,7 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   }
   // What both print alike differs in what is not printed.
   if (std::strcmp(error.expected, error.received) == 0) {
-    Text(error.received).add("%s, but with %s", error.expected, not_described(expected.collective));
+    Text(error.received).add("%s, but with %s", error.expected, traits_of(expected.collective).beyond_words);
   }
   const char* const word = member_word(evidence.part_of);
   text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
@@ -317,7 +307,7 @@ void describe(const Signature& signature, char* out, std::size_t size) noexcept 
   text.add("%s", called_name(signature));
   if (signature.op != 0) text.add(" %s", op_name(signature.op));
   if (signature.numerics == DIST_NUMERICS_REPRODUCIBLE) text.add(" (reproducible)");
-  if (signature.collective == Collective::kScan && signature.kind == DIST_SCAN_EXCLUSIVE)
+  if (traits_of(signature.collective).prefixes && signature.kind == DIST_SCAN_EXCLUSIVE)
     text.add(" (exclusive)");
   if (signature.root >= 0)
     text.add(traits_of(signature.collective).destinations == Ends::kRoot ? " to %d" : " from %d",

@@ -26,15 +26,14 @@ struct Leaves {
 // As far as one replica can see whether the leaf can take part.
 Status check_leaf(const Call& call, const Value& value, const Path& path) noexcept {
   if (value.has_tensor()) return kOk;
-  if (value.kind() == DIST_VALUE_INDEXED_SLICES && call.collective == Collective::kAllReduce) {
+  if (value.kind() == DIST_VALUE_INDEXED_SLICES && call.reduces()) {
     if ((call.op == DIST_REDUCE_SUM || call.op == DIST_REDUCE_MEAN) && call.weights == nullptr) return kOk;
     return fail(DIST_UNIMPLEMENTED, "%s is indexed slices, which have a SUM and a MEAN without weights only",
                 PathText(path).c_str());
   }
   return fail(value.kind() == DIST_VALUE_INDEXED_SLICES ? DIST_UNIMPLEMENTED : DIST_INVALID_ARGUMENT,
               "%s is %s; %s takes tensors, and nests of them", PathText(path).c_str(),
-              Value::kind_name(value.kind()),
-              call.collective == Collective::kAllReduce ? "all_reduce" : "all_gather");
+              Value::kind_name(value.kind()), collective_name(call.collective));
 }
 
 Status flatten(const Call& call, const Value& value, const Path& path, int32_t replica, Leaves& leaves) {
@@ -197,8 +196,7 @@ Status give_back(Memory& memory, const Leaves& leaves, Results& results) {
 }  // namespace
 
 Status exchange_values(Replica& replica, const Member& member, Call call, Value& value, ValueRef* out) {
-  if (call.collective == Collective::kAllReduce &&
-      (call.op < DIST_REDUCE_SUM || call.op > DIST_REDUCE_USER)) {
+  if (call.reduces() && (call.op < DIST_REDUCE_SUM || call.op > DIST_REDUCE_USER)) {
     return invalid_argument("op is %d; use DIST_REDUCE_SUM or another DIST_REDUCE_...", call.op);
   }
   Memory& memory = replica.pool().memory();
