@@ -115,8 +115,9 @@ void unpack(Walk walk, const std::byte* from, std::byte* to, std::size_t count, 
 
 }  // namespace
 
-Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
-    : call_(call), offers_(offers), size_(size), tasks_(call, size, offers) {
+Exchange::Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
+                   TaskList::Ranks local) noexcept
+    : call_(call), offers_(offers), size_(size), tasks_(call, size, offers, local) {
   const auto members = static_cast<std::size_t>(size);
   // Whether members say how many contributions they bring, and weights, is the same for all.
   if (call.plain()) {
@@ -300,7 +301,7 @@ void Exchange::run_strided(const Job& job, Scratch& scratch, std::size_t first,
     });
     run_kernel(job, n);
     for_destinations(job, [&](std::size_t d, const dist_tensor& tensor) {
-      if (!packs || d < unwritten() || is_dense(tensor)) return;
+      if (!packs || d < unwritten(job) || is_dense(tensor)) return;
       std::byte* const begin = begin_of(job, tensor, job.region.dst_offset);
       unpack(Walk(job.shape, job.ndim, tensor.strides, first), job.dst[d], begin, n, out_size);
     });
@@ -358,19 +359,20 @@ void Exchange::run_kernel(const Job& job, std::size_t count) const noexcept {
 }
 
 // How many outputs stay as they are: an operator of the host has no identity to begin an exclusive scan with.
-std::size_t Exchange::unwritten() const noexcept {
+std::size_t Exchange::unwritten(const Job& job) const noexcept {
   const bool exclusive = call_.traits().prefixes && call_.kind == DIST_SCAN_EXCLUSIVE;
-  return exclusive && call_.op == DIST_REDUCE_USER ? 1 : 0;
+  return exclusive && call_.op == DIST_REDUCE_USER && job.destinations.begin == 0 ? 1 : 0;
 }
 
 // From the last member to the first, so that in place no input is overwritten before all have read it.
 void Exchange::run_scan(const Job& job, std::size_t count) const noexcept {
   const std::size_t own = call_.kind == DIST_SCAN_INCLUSIVE ? 1 : 0;
-  for (std::size_t r = job.num_dst; r-- > 0;) {
-    if (r + own != 0) {
-      fold({job.in_dtype, job.src, r + own, nullptr, job.dst + r, 1, count});
-    } else if (unwritten() == 0) {
-      fill_identity(job.in_dtype, call_.op, job.dst[r], count);
+  const auto before = static_cast<std::size_t>(job.destinations.begin) + own;
+  for (std::size_t d = job.num_dst; d-- > 0;) {
+    if (before + d != 0) {
+      fold({job.in_dtype, job.src, before + d, nullptr, job.dst + d, 1, count});
+    } else if (unwritten(job) == 0) {
+      fill_identity(job.in_dtype, call_.op, job.dst[d], count);
     }
   }
 }

@@ -25,7 +25,12 @@ class Exchange {
 
   // `offers[p]` is rank p's; both arguments are used as long as the exchange. Results larger than cache_bytes
   // are stored past the caches.
-  Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept;
+  Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes) noexcept
+      : Exchange(call, size, offers, cache_bytes, {0, size}) {}
+  // Where members are in other processes: `local` are those of this one, whose outputs it writes. Of the others
+  // an offer has the sizes, and inputs that lie in staging memory; their outputs are not looked at.
+  Exchange(const Call& call, int size, const Offer* const* offers, std::size_t cache_bytes,
+           TaskList::Ranks local) noexcept;
 
   const TaskList& tasks() const noexcept { return tasks_; }
   std::size_t units() const noexcept { return tasks_.units(); }
@@ -101,7 +106,7 @@ class Exchange {
   void fold_by_user(const Fold& f) const noexcept;
   void fold_exactly(const Fold& f) const noexcept;
   const double* collect_weights(Scratch& scratch) const noexcept;
-  std::size_t unwritten() const noexcept;
+  std::size_t unwritten(const Job& job) const noexcept;
 
   bool sizes_differ(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept;
   bool size_differs(const Rendezvous& group, std::size_t t, int rank, int64_t parts,

@@ -183,10 +183,11 @@ bool Exchange::surely_apart(int member) const noexcept {
   if (ours.out_bytes == 0) return true;
   const bool whole = call_.traits().whole();
   const bool alike = whole && !call_.traits().prefixes;
-  bool one_for_all = alike && size_ > 1;
-  for (int p = 0; p < size_ && one_for_all; ++p) one_for_all = offers_[p]->out_data == ours.out;
+  const TaskList::Ranks local = tasks_.local();
+  bool one_for_all = alike && local.end - local.begin > 1;
+  for (int p = local.begin; p < local.end && one_for_all; ++p) one_for_all = offers_[p]->out_data == ours.out;
   if (!whole && overlap(ours.in, ours.in_bytes, ours.out, ours.out_bytes)) return false;
-  for (int p = 0; p < size_; ++p) {
+  for (int p = local.begin; p < local.end; ++p) {
     if (p == member) continue;
     const Buffers theirs =
         whole ? Buffers{offers_[p]->in_data, ours.in_bytes, offers_[p]->out_data, ours.out_bytes}
@@ -201,16 +202,18 @@ bool Exchange::surely_apart(int member) const noexcept {
   return true;
 }
 
-// Whether the outputs of one member and any buffer of its peers overlap in a way that would be tripped over.
+// Whether the outputs of one member and any buffer of its local peers overlap in a way that would be tripped
+// over.
 bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
   const Offer& own = *offers_[member];
   if (own.out == nullptr) return false;
   const bool shares = call_.traits().alike();
   const bool whole = call_.traits().whole();
+  const TaskList::Ranks local = tasks_.local();
   for (std::size_t t = 0; t < call_.n; ++t) {
     const Extent ours(own.out[t], strided_);
-    bool one_for_all = shares && size_ > 1;
-    for (int p = 0; p < size_ && one_for_all; ++p) {
+    bool one_for_all = shares && local.end - local.begin > 1;
+    for (int p = local.begin; p < local.end && one_for_all; ++p) {
       one_for_all = offers_[p]->out != nullptr && offers_[p]->out[t].data == own.out[t].data;
     }
     int64_t before = 0;
@@ -223,10 +226,10 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
                     member_word(group.part_of()), group.replica(member));
     }
     before = 0;
-    for (int p = 0; p < size_; ++p) {
+    for (int p = 0; p < local.end; ++p) {
       const int64_t begin = before;
       if (call_.joins()) before += tasks_.part(p, t);
-      if (p == member) continue;
+      if (p < local.begin || p == member) continue;
       const Offer& peer = *offers_[p];
       bool trips = false;
       if (peer.out != nullptr && !one_for_all) trips = ours.meets(Extent(peer.out[t], strided_));

@@ -3,10 +3,11 @@
 
 namespace dist {
 
-TaskList::TaskList(const Call& call, int size, const Offer* const* offers) noexcept
+TaskList::TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept
     : call_(call),
       offers_(offers),
       size_(size),
+      local_(local),
       cuts_or_joins_(call.cuts() || call.joins()),
       unit_bytes_(unit_bytes_for(call.element_bytes)) {
   if (call.traits().tasks == Tasks::kMembers) parts_ = static_cast<std::size_t>(size);

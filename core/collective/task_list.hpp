@@ -55,8 +55,10 @@ class TaskList {
     int64_t dst_offset = 0;
   };
 
-  // Both are used as long as the list. `offers[p]` is rank p's, of which sizes are read, and no element.
-  TaskList(const Call& call, int size, const Offer* const* offers) noexcept;
+  // `offers[p]` is rank p's, of which sizes are read, and no element. `local`: the members whose outputs are
+  // written here, which is all of them unless some are in other processes; what only others get is no task
+  // here. Call and offers are used as long as the list.
+  TaskList(const Call& call, int size, const Offer* const* offers, Ranks local) noexcept;
 
   std::size_t units() const noexcept { return units_; }
   std::size_t unit_bytes() const noexcept { return unit_bytes_; }
@@ -67,7 +69,8 @@ class TaskList {
   std::size_t elements(std::size_t task) const noexcept;
   std::size_t element_bytes(std::size_t task) const noexcept { return dtype_size(dtype_of(tensor_of(task))); }
   dist_dtype dtype_of(std::size_t t) const noexcept { return like(t).dtype; }
-  // Whose inputs a task reads, and whose outputs it writes.
+  // Whose inputs a task reads, and whose outputs it writes: local ones.
+  Ranks local() const noexcept { return local_; }
   Ranks sources(int member) const noexcept;
   Ranks destinations(int member) const noexcept;
 
@@ -135,6 +138,7 @@ class TaskList {
   const Call& call_;
   const Offer* const* offers_;
   const int size_;
+  const Ranks local_;
   const bool cuts_or_joins_;
   Steps first_{1, 1};      // of the first tensor
   std::size_t parts_ = 1;  // tasks of a tensor
@@ -157,17 +161,20 @@ inline TaskList::Ranks TaskList::sources(int member) const noexcept {
 }
 
 inline TaskList::Ranks TaskList::destinations(int member) const noexcept {
+  int rank = member;
   switch (call_.traits().destinations) {
-    case Ends::kRoot: return {call_.root, call_.root + 1};
-    case Ends::kMember: return {member, member + 1};
-    default: return {0, size_};
+    case Ends::kRoot: rank = call_.root; break;
+    case Ends::kMember: break;
+    default: return local_;
   }
+  return rank >= local_.begin && rank < local_.end ? Ranks{rank, rank + 1} : Ranks{0, 0};
 }
 
 inline std::size_t TaskList::elements(std::size_t task) const noexcept {
   const std::size_t t = tensor_of(task);
-  if (!cuts_or_joins_) return elements_of(like(t));
   const int member = member_of(task);
+  if (const Ranks to = destinations(member); to.begin == to.end) return 0;
+  if (!cuts_or_joins_) return elements_of(like(t));
   const int64_t along = call_.traits().swaps() ? whole(member, t) : part(member, t);
   return static_cast<std::size_t>(along) * around(t);
 }

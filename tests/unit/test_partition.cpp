@@ -66,7 +66,7 @@ struct List {
     call.n = tensors.size();
     call.element_bytes = element_bytes;
   }
-  TaskList tasks() const { return {call, 2, nullptr}; }
+  TaskList tasks() const { return {call, 2, nullptr, {0, 2}}; }
 
   std::vector<int64_t> shapes;
   std::vector<dist_tensor> tensors;
