@@ -8,6 +8,7 @@ TaskList::TaskList(const Call& call, int size, const Offer* const* offers, Ranks
       offers_(offers),
       size_(size),
       local_(local),
+      some_remote_(local.end - local.begin != size),
       cuts_or_joins_(call.cuts() || call.joins()),
       unit_bytes_(unit_bytes_for(call.element_bytes)) {
   if (call.traits().tasks == Tasks::kMembers) parts_ = static_cast<std::size_t>(size);

@@ -139,6 +139,7 @@ class TaskList {
   const Offer* const* offers_;
   const int size_;
   const Ranks local_;
+  const bool some_remote_;
   const bool cuts_or_joins_;
   Steps first_{1, 1};      // of the first tensor
   std::size_t parts_ = 1;  // tasks of a tensor
@@ -173,7 +174,9 @@ inline TaskList::Ranks TaskList::destinations(int member) const noexcept {
 inline std::size_t TaskList::elements(std::size_t task) const noexcept {
   const std::size_t t = tensor_of(task);
   const int member = member_of(task);
-  if (const Ranks to = destinations(member); to.begin == to.end) return 0;
+  if (some_remote_) {
+    if (const Ranks to = destinations(member); to.begin == to.end) return 0;
+  }
   if (!cuts_or_joins_) return elements_of(like(t));
   const int64_t along = call_.traits().swaps() ? whole(member, t) : part(member, t);
   return static_cast<std::size_t>(along) * around(t);
