@@ -320,58 +320,64 @@ const (
 )
 
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
-func (x ReduceOp) String() string { return cdist.Dist_reduce_op_name(int32Of(int(x))) }
+func (x ReduceOp) String() string { return nameOf(cdist.DIST_ENUM_REDUCE_OP, x) }
 
 // ReduceOpFromName is the ReduceOp of TensorFlow's name, "SUM" or "MEAN" in any case: other operators are no
 // reduction of values from outside.
 func ReduceOpFromName(name string) (ReduceOp, error) {
-	return fromName[ReduceOp](cdist.Dist_reduce_op_from_name, name)
+	return fromName[ReduceOp](cdist.DIST_ENUM_VALUE_REDUCTION, name)
 }
 
 // String is TensorFlow's name, "NONE"; "" for a number that has none.
-func (x Synchronization) String() string { return cdist.Dist_synchronization_name(int32Of(int(x))) }
+func (x Synchronization) String() string { return nameOf(cdist.DIST_ENUM_SYNCHRONIZATION, x) }
 
 // SynchronizationFromName is the Synchronization of TensorFlow's name, in any case: for settings that are read
 // from a file or a command line.
 func SynchronizationFromName(name string) (Synchronization, error) {
-	return fromName[Synchronization](cdist.Dist_synchronization_from_name, name)
+	return fromName[Synchronization](cdist.DIST_ENUM_SYNCHRONIZATION, name)
 }
 
 // String is TensorFlow's name, "SUM"; "" for a number that has none.
-func (x Aggregation) String() string { return cdist.Dist_aggregation_name(int32Of(int(x))) }
+func (x Aggregation) String() string { return nameOf(cdist.DIST_ENUM_AGGREGATION, x) }
 
 // AggregationFromName is the Aggregation of TensorFlow's name, in any case: for settings that are read from a
 // file or a command line.
 func AggregationFromName(name string) (Aggregation, error) {
-	return fromName[Aggregation](cdist.Dist_aggregation_from_name, name)
+	return fromName[Aggregation](cdist.DIST_ENUM_AGGREGATION, name)
 }
 
 // String is TensorFlow's name, "RING"; "" for a number that has none.
-func (x Communication) String() string { return cdist.Dist_communication_name(int32Of(int(x))) }
+func (x Communication) String() string { return nameOf(cdist.DIST_ENUM_COMMUNICATION, x) }
 
 // CommunicationFromName is the Communication of TensorFlow's name, in any case: for settings that are read from
 // a file or a command line.
 func CommunicationFromName(name string) (Communication, error) {
-	return fromName[Communication](cdist.Dist_communication_from_name, name)
+	return fromName[Communication](cdist.DIST_ENUM_COMMUNICATION, name)
 }
 
 // String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
-func (x CrossDeviceKind) String() string { return cdist.Dist_cross_device_name(int32Of(int(x))) }
+func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
+
+// CrossDeviceKindFromName is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read
+// from a file or a command line.
+func CrossDeviceKindFromName(name string) (CrossDeviceKind, error) {
+	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
+}
 
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.
-func (x InputMode) String() string { return cdist.Dist_input_mode_name(int32Of(int(x))) }
+func (x InputMode) String() string { return nameOf(cdist.DIST_ENUM_INPUT_MODE, x) }
 
 // InputModeFromName is the InputMode of TensorFlow's name, in any case: for settings that are read from a file
 // or a command line.
 func InputModeFromName(name string) (InputMode, error) {
-	return fromName[InputMode](cdist.Dist_input_mode_from_name, name)
+	return fromName[InputMode](cdist.DIST_ENUM_INPUT_MODE, name)
 }
 
 // String is TensorFlow's name, "AUTO"; "" for a number that has none.
-func (x ShardPolicy) String() string { return cdist.Dist_shard_policy_name(int32Of(int(x))) }
+func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLICY, x) }
 
 // ShardPolicyFromName is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a
 // file or a command line.
 func ShardPolicyFromName(name string) (ShardPolicy, error) {
-	return fromName[ShardPolicy](cdist.Dist_shard_policy_from_name, name)
+	return fromName[ShardPolicy](cdist.DIST_ENUM_SHARD_POLICY, name)
 }

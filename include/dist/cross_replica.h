@@ -299,16 +299,6 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_gather(dist_cross_device *
                                                              dist_value **out_value);
 
 /**
- * TensorFlow's name of a reduction, "SUM" or "MEAN" in any case, as an operator. The names of collectives' further
- * operators (MIN, MAX, ...) are no reduction of values from outside, there as here, and are errors.
- *
- * Shape    –
- * Order    –
- * Errors   INVALID_ARGUMENT  NULL, or another name.
- */
-DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_name(const char *name, dist_reduce_op *out_op);
-
-/**
  * The operator by which a variable of this aggregation is reduced.
  *
  * Shape    –

@@ -3606,223 +3606,169 @@ _gostring_ _wrap_dist_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _
 }
 
 
-_gostring_ _wrap_dist_reduce_op_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
-  dist_reduce_op arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
+intgo _wrap_DIST_ENUM_STATUS_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
   
-  arg1 = (dist_reduce_op)_swig_go_0; 
   
-  result = (char *)dist_reduce_op_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  result = DIST_ENUM_STATUS;
+  
+  _swig_go_result = (intgo)result; 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_communication_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_DTYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_REDUCE_OP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_VALUE_REDUCTION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_COLLECTIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_SYNCHRONIZATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_AGGREGATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_COMMUNICATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_CROSS_DEVICE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_INPUT_MODE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_bf9f84bc75002850() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_ENUM_SHARD_POLICY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_enum_name_cdist_bf9f84bc75002850(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
+  int32_t arg2 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
   arg1 = (int32_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
   
-  result = (char *)dist_communication_name(arg1);
+  result = (char *)dist_enum_name(arg1,arg2);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
 
-_gostring_ _wrap_dist_cross_device_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+_gostring_ _wrap_dist_enum_from_name_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_cross_device_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_synchronization_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_synchronization_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_aggregation_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_aggregation_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_input_mode_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_input_mode_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_shard_policy_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
-  int32_t arg1 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (int32_t)_swig_go_0; 
-  
-  result = (char *)dist_shard_policy_name(arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
+  char *arg2 = (char *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  std::string text2 ;
   dist_status result;
   _gostring_ _swig_go_result;
   
+  arg1 = (int32_t)_swig_go_0; 
   
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
   
-  arg2 = (int32_t *)_swig_go_1; 
+  arg3 = (int32_t *)_swig_go_2; 
   
-  result = (dist_status)dist_communication_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_synchronization_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_synchronization_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_aggregation_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_aggregation_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_input_mode_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_input_mode_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_shard_policy_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (int32_t *)_swig_go_1; 
-  
-  result = (dist_status)dist_shard_policy_from_name((char const *)arg1,arg2);
+  result = (dist_status)dist_enum_from_name(arg1,(char const *)arg2,arg3);
   
   if (result == DIST_OK) {
     _swig_go_result.p = 0;
@@ -8421,34 +8367,6 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(long long _swig
     const std::string record = dist_swig_error(result);
     _swig_go_result = Swig_AllocateString(record.data(), record.size());
   }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_reduce_op_from_name_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, int *_swig_go_1) {
-  char *arg1 = (char *) 0 ;
-  dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
-  std::string text1 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  
-  text1.assign(_swig_go_0.p, (size_t)_swig_go_0.n);
-  arg1 = &text1[0];
-  
-  arg2 = (dist_reduce_op *)_swig_go_1; 
-  
-  result = (dist_status)dist_reduce_op_from_name((char const *)arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
   
   return _swig_go_result;
 }

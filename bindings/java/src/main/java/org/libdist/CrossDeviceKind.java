@@ -43,6 +43,17 @@ public enum CrossDeviceKind {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_cross_device_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_CROSS_DEVICE, code));
+    }
+
+    /**
+     * The one of that name, in any case: for settings that are read from a file or a command line.
+     *
+     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     */
+    public static CrossDeviceKind fromName(String name) {
+        int[] out = new int[1];
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_CROSS_DEVICE, Texts.bytes(name, "name"), out);
+        return of(out[0]);
     }
 }
