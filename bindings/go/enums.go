@@ -190,21 +190,6 @@ const (
 	AssignSub AssignHow = 3 // the value is subtracted
 )
 
-// ScatterHow says how rows change a variable: row indices[k] of the variable becomes op(that row, values[k]).
-type ScatterHow int
-
-// The values of ScatterHow.
-const (
-	ScatterAdd         ScatterHow = 1 // added
-	ScatterSub         ScatterHow = 2 // subtracted
-	ScatterUpdate      ScatterHow = 3 // the row is replaced; of an index that comes twice the last counts
-	ScatterMul         ScatterHow = 4 // multiplied
-	ScatterDiv         ScatterHow = 5 // divided
-	ScatterMin         ScatterHow = 6 // the smaller one
-	ScatterMax         ScatterHow = 7 // the larger one
-	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate under leading dimensions that indices, values and variable share
-)
-
 // Communication says which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits
 // are the same.
 type Communication int
@@ -214,20 +199,6 @@ const (
 	CommunicationAuto Communication = 0 // libdist's choice
 	CommunicationRing Communication = 1 // accepted, and of no consequence
 	CommunicationNCCL Communication = 2 // accepted; libdist's own, since its devices are host CPUs
-)
-
-// CrossDeviceKind says who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same,
-// but for CrossDeviceHost's.
-type CrossDeviceKind int
-
-// The values of CrossDeviceKind.
-const (
-	CrossDeviceDefault              CrossDeviceKind = 0 // the strategy's own
-	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
-	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
-	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
-	CrossDeviceCollective           CrossDeviceKind = 4 // TensorFlow's name for what libdist does anyway
-	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
 )
 
 // InputMode says how many pipelines make the batches (TensorFlow: InputReplicationMode).
@@ -251,6 +222,65 @@ const (
 	ShardHint ShardPolicy = 3  // where the source says that it is to be done
 )
 
+// DeviceOrder says in which order replicas and their logical devices lie in a mesh (TensorFlow:
+// DeviceOrderMode).
+type DeviceOrder int
+
+// The values of DeviceOrder.
+const (
+	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
+	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
+	DeviceOrderMesh DeviceOrder = 2 // blocks
+)
+
+// Limits of libdist.
+const (
+	MaxReplicas      = 256     // of one strategy in one process
+	MaxContributions = 1024    // tensors in one sum, those of all replicas together
+	MaxNDim          = 16      // dimensions of a tensor
+	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
+	MaxMeshPositions = 1048576 // of a topology's mesh; also devices of a topology, or of an assignment
+)
+
+// LogLevel says how much a log line matters.
+type LogLevel int
+
+// The values of LogLevel.
+const (
+	LogError   LogLevel = 1 // something failed
+	LogWarning LogLevel = 2 // something may fail
+	LogInfo    LogLevel = 3 // for who looks
+)
+
+// ScatterHow says how rows change a variable: row indices[k] of the variable becomes op(that row, values[k]).
+type ScatterHow int
+
+// The values of ScatterHow.
+const (
+	ScatterAdd         ScatterHow = 1 // added
+	ScatterSub         ScatterHow = 2 // subtracted
+	ScatterUpdate      ScatterHow = 3 // the row is replaced; of an index that comes twice the last counts
+	ScatterMul         ScatterHow = 4 // multiplied
+	ScatterDiv         ScatterHow = 5 // divided
+	ScatterMin         ScatterHow = 6 // the smaller one
+	ScatterMax         ScatterHow = 7 // the larger one
+	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate under leading dimensions that indices, values and variable share
+)
+
+// CrossDeviceKind says who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same,
+// but for CrossDeviceHost's.
+type CrossDeviceKind int
+
+// The values of CrossDeviceKind.
+const (
+	CrossDeviceDefault              CrossDeviceKind = 0 // the strategy's own
+	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
+	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
+	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
+	CrossDeviceCollective           CrossDeviceKind = 4 // TensorFlow's name for what libdist does anyway
+	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
+)
+
 // MetricKind says what a metric computes over all updates of all replicas.
 type MetricKind int
 
@@ -265,17 +295,6 @@ const (
 const (
 	applySGD      = 1 // the built-in gradient descent, with momentum
 	applyCallback = 2 // a function of the program's
-)
-
-// DeviceOrder says in which order replicas and their logical devices lie in a mesh (TensorFlow:
-// DeviceOrderMode).
-type DeviceOrder int
-
-// The values of DeviceOrder.
-const (
-	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
-	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
-	DeviceOrderMesh DeviceOrder = 2 // blocks
 )
 
 // PartitionKind says what the logical devices of a replica have of a tensor.
@@ -298,25 +317,6 @@ const (
 	EdgeClamp   Edge = 2 // the last element, again and again: -1 is 0
 	EdgeReflect Edge = 3 // mirrored at the last element: -1 is 1
 	EdgeNone    Edge = 4 // nothing: there the result ends
-)
-
-// Limits of libdist.
-const (
-	MaxReplicas      = 256     // of one strategy in one process
-	MaxContributions = 1024    // tensors in one sum, those of all replicas together
-	MaxNDim          = 16      // dimensions of a tensor
-	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
-	MaxMeshPositions = 1048576 // of a topology's mesh; also devices of a topology, or of an assignment
-)
-
-// LogLevel says how much a log line matters.
-type LogLevel int
-
-// The values of LogLevel.
-const (
-	LogError   LogLevel = 1 // something failed
-	LogWarning LogLevel = 2 // something may fail
-	LogInfo    LogLevel = 3 // for who looks
 )
 
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
@@ -355,15 +355,6 @@ func CommunicationFromName(name string) (Communication, error) {
 	return fromName[Communication](cdist.DIST_ENUM_COMMUNICATION, name)
 }
 
-// String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
-func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
-
-// CrossDeviceKindFromName is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read
-// from a file or a command line.
-func CrossDeviceKindFromName(name string) (CrossDeviceKind, error) {
-	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
-}
-
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.
 func (x InputMode) String() string { return nameOf(cdist.DIST_ENUM_INPUT_MODE, x) }
 
@@ -380,4 +371,13 @@ func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLIC
 // file or a command line.
 func ShardPolicyFromName(name string) (ShardPolicy, error) {
 	return fromName[ShardPolicy](cdist.DIST_ENUM_SHARD_POLICY, name)
+}
+
+// String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
+func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
+
+// CrossDeviceKindFromName is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read
+// from a file or a command line.
+func CrossDeviceKindFromName(name string) (CrossDeviceKind, error) {
+	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
 }

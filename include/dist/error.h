@@ -83,13 +83,28 @@ DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_in
  */
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_ERROR_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_ERROR_EXPERIMENTAL_H)
+#define DIST_ERROR_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** The enums of types.h whose values have names. 0 is no domain, so that a forgotten one is an error. */
 enum {
   DIST_ENUM_STATUS = 1,    /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
   DIST_ENUM_DTYPE = 2,     /* DIST_F16 ...: "f16", as messages have it */
   DIST_ENUM_REDUCE_OP = 3, /* DIST_REDUCE_...: "SUM", "MEAN", and the further operators of collectives */
-  DIST_ENUM_VALUE_REDUCTION =
-      4, /* DIST_REDUCE_SUM, DIST_REDUCE_MEAN alone: TensorFlow's ReduceOp, for dist_reduce() */
+  DIST_ENUM_VALUE_REDUCTION = 4, /* "SUM", "MEAN": TensorFlow's ReduceOp, what dist_reduce() takes */
   DIST_ENUM_COLLECTIVE = 5,      /* DIST_COLLECTIVE_..., but for NONE: "all_reduce", as messages have it */
   DIST_ENUM_SYNCHRONIZATION = 6, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
   DIST_ENUM_AGGREGATION = 7,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
@@ -117,4 +132,4 @@ DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const ch
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_ERROR_EXPERIMENTAL_H */

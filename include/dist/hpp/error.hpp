@@ -21,6 +21,9 @@
 #include <cxxabi.h>
 #endif
 
+#ifndef DIST_EXPERIMENTAL
+#define DIST_EXPERIMENTAL
+#endif
 #include "../dist.h"
 
 namespace dist {

@@ -325,6 +325,7 @@ static void* Swig_malloc(int c) {
 }
 
 
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 
 #include <cstring>
@@ -684,6 +685,12 @@ SWIGINTERN void dist_collective_options_set_reduce(dist_collective_options *self
 SWIGINTERN void dist_collective_options_set_splits(dist_collective_options *self,long long const *numbers,size_t n){ self->splits = dist_swig::keep(self, numbers, n); }
 SWIGINTERN void dist_collective_options_begin_work(dist_collective_options *self){ self->out_work = &dist_swig::kept(self)->work; }
 SWIGINTERN dist_work *dist_collective_options_work(dist_collective_options *self){ return dist_swig::kept(self)->work; }
+SWIGINTERN dist_communication_options *new_dist_communication_options(){
+    dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
+    dist_communication_options_init(options, sizeof(dist_communication_options));
+    return options;
+  }
+SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_apply_options *new_dist_apply_options(){
     dist_swig::Kept<dist_apply_options> *options = new dist_swig::Kept<dist_apply_options>();
     dist_apply_options_init(options, sizeof(dist_apply_options));
@@ -700,12 +707,6 @@ SWIGINTERN void dist_apply_options_set_function(dist_apply_options *self,int64_t
   }
 SWIGINTERN void dist_apply_options_want_norm(dist_apply_options *self){ self->out_norm = &dist_swig::kept(self)->norm; }
 SWIGINTERN double dist_apply_options_norm(dist_apply_options *self){ return dist_swig::kept(self)->norm; }
-SWIGINTERN dist_communication_options *new_dist_communication_options(){
-    dist_swig::Kept<dist_communication_options> *options = new dist_swig::Kept<dist_communication_options>();
-    dist_communication_options_init(options, sizeof(dist_communication_options));
-    return options;
-  }
-SWIGINTERN void delete_dist_communication_options(dist_communication_options *self){ delete dist_swig::kept(self); }
 SWIGINTERN dist_variable_options *new_dist_variable_options(){
     dist_swig::Kept<dist_variable_options> *options = new dist_swig::Kept<dist_variable_options>();
     dist_variable_options_init(options, sizeof(dist_variable_options));
@@ -1065,14 +1066,14 @@ SwigDirector_Callbacks::SwigDirector_Callbacks(int swig_p)
       go_val(swig_p), swig_mem(0)
 { }
 
-extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850(intgo);
+extern "C" void Swiggo_DeleteDirector_Callbacks_cdist_f6283ad4335f18f2(intgo);
 SwigDirector_Callbacks::~SwigDirector_Callbacks()
 {
-  Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850(go_val);
+  Swiggo_DeleteDirector_Callbacks_cdist_f6283ad4335f18f2(go_val);
   delete swig_mem;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850(int, long long token, long long replica);
+extern "C" intgo Swig_DirectorCallbacks_callback_replica_cdist_f6283ad4335f18f2(int, long long token, long long replica);
 int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1081,12 +1082,12 @@ int32_t SwigDirector_Callbacks::replica(int64_t token,int64_t replica) {
   
   swig_token = (int64_t)token; 
   swig_replica = (int64_t)replica; 
-  result = Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica);
+  result = Swig_DirectorCallbacks_callback_replica_cdist_f6283ad4335f18f2(go_val, swig_token, swig_replica);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850(int, long long token, long long replica, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_values_cdist_f6283ad4335f18f2(int, long long token, long long replica, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1099,12 +1100,12 @@ int64_t SwigDirector_Callbacks::values(int64_t token,int64_t replica,int64_t arg
   swig_replica = (int64_t)replica; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_values_cdist_f6283ad4335f18f2(go_val, swig_token, swig_replica, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850(int, long long token, long long strategy, long long args);
+extern "C" long long Swig_DirectorCallbacks_callback_merge_cdist_f6283ad4335f18f2(int, long long token, long long strategy, long long args);
 int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t args) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1115,12 +1116,12 @@ int64_t SwigDirector_Callbacks::merge(int64_t token,int64_t strategy,int64_t arg
   swig_token = (int64_t)token; 
   swig_strategy = (int64_t)strategy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850(go_val, swig_token, swig_strategy, swig_args);
+  result = Swig_DirectorCallbacks_callback_merge_cdist_f6283ad4335f18f2(go_val, swig_token, swig_strategy, swig_args);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850(int, long long token, long long copy, long long args);
+extern "C" intgo Swig_DirectorCallbacks_callback_update_cdist_f6283ad4335f18f2(int, long long token, long long copy, long long args);
 int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1131,12 +1132,12 @@ int32_t SwigDirector_Callbacks::update(int64_t token,int64_t copy,int64_t args) 
   swig_token = (int64_t)token; 
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
-  result = Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850(go_val, swig_token, swig_copy, swig_args);
+  result = Swig_DirectorCallbacks_callback_update_cdist_f6283ad4335f18f2(go_val, swig_token, swig_copy, swig_args);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
+extern "C" long long Swig_DirectorCallbacks_callback_update_values_cdist_f6283ad4335f18f2(int, long long token, intgo replica, _gostring_ device, long long copy, long long args, long long kwargs);
 int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char const *device,int64_t copy,int64_t args,int64_t kwargs) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1155,12 +1156,12 @@ int64_t SwigDirector_Callbacks::update_values(int64_t token,int32_t replica,char
   swig_copy = (int64_t)copy; 
   swig_args = (int64_t)args; 
   swig_kwargs = (int64_t)kwargs; 
-  result = Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
+  result = Swig_DirectorCallbacks_callback_update_values_cdist_f6283ad4335f18f2(go_val, swig_token, swig_replica, swig_device, swig_copy, swig_args, swig_kwargs);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850(int, long long token, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_source_cdist_f6283ad4335f18f2(int, long long token, long long index);
 int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1169,12 +1170,12 @@ int64_t SwigDirector_Callbacks::source(int64_t token,int64_t index) {
   
   swig_token = (int64_t)token; 
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850(go_val, swig_token, swig_index);
+  result = Swig_DirectorCallbacks_callback_source_cdist_f6283ad4335f18f2(go_val, swig_token, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850(int, long long token, long long file, _gostring_ name, long long index);
+extern "C" long long Swig_DirectorCallbacks_callback_file_source_cdist_f6283ad4335f18f2(int, long long token, long long file, _gostring_ name, long long index);
 int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char const *name,int64_t index) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1189,12 +1190,12 @@ int64_t SwigDirector_Callbacks::file_source(int64_t token,int64_t file,char cons
   swig_name = Swig_AllocateString((char*)name, name ? strlen((char*)name) : 0);
   
   swig_index = (int64_t)index; 
-  result = Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850(go_val, swig_token, swig_file, swig_name, swig_index);
+  result = Swig_DirectorCallbacks_callback_file_source_cdist_f6283ad4335f18f2(go_val, swig_token, swig_file, swig_name, swig_index);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_cdist_f6283ad4335f18f2(int, long long token, intgo num_pipelines, intgo pipeline, intgo num_replicas);
 int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int32_t pipeline,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1207,12 +1208,12 @@ int64_t SwigDirector_Callbacks::dataset(int64_t token,int32_t num_pipelines,int3
   swig_num_pipelines = (int32_t)num_pipelines; 
   swig_pipeline = (int32_t)pipeline; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_dataset_cdist_f6283ad4335f18f2(go_val, swig_token, swig_num_pipelines, swig_pipeline, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850(int, long long token, long long state, long long batch);
+extern "C" long long Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f6283ad4335f18f2(int, long long token, long long state, long long batch);
 int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64_t batch) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1223,12 +1224,12 @@ int64_t SwigDirector_Callbacks::dataset_reduce(int64_t token,int64_t state,int64
   swig_token = (int64_t)token; 
   swig_state = (int64_t)state; 
   swig_batch = (int64_t)batch; 
-  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850(go_val, swig_token, swig_state, swig_batch);
+  result = Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f6283ad4335f18f2(go_val, swig_token, swig_state, swig_batch);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850(int, long long token, intgo replica, intgo num_replicas);
+extern "C" long long Swig_DirectorCallbacks_callback_value_cdist_f6283ad4335f18f2(int, long long token, intgo replica, intgo num_replicas);
 int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_replicas) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
@@ -1239,24 +1240,24 @@ int64_t SwigDirector_Callbacks::value(int64_t token,int32_t replica,int32_t num_
   swig_token = (int64_t)token; 
   swig_replica = (int32_t)replica; 
   swig_num_replicas = (int32_t)num_replicas; 
-  result = Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850(go_val, swig_token, swig_replica, swig_num_replicas);
+  result = Swig_DirectorCallbacks_callback_value_cdist_f6283ad4335f18f2(go_val, swig_token, swig_replica, swig_num_replicas);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850(int, long long token);
+extern "C" long long Swig_DirectorCallbacks_callback_initial_cdist_f6283ad4335f18f2(int, long long token);
 int64_t SwigDirector_Callbacks::initial(int64_t token) {
   int64_t c_result = SwigValueInit< int64_t >() ;
   long long result;
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  result = Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850(go_val, swig_token);
+  result = Swig_DirectorCallbacks_callback_initial_cdist_f6283ad4335f18f2(go_val, swig_token);
   c_result = (int64_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850(int, long long token, long long begin, long long end);
+extern "C" void Swig_DirectorCallbacks_callback_loop_cdist_f6283ad4335f18f2(int, long long token, long long begin, long long end);
 void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   long long swig_token;
   long long swig_begin;
@@ -1265,10 +1266,10 @@ void SwigDirector_Callbacks::loop(int64_t token,int64_t begin,int64_t end) {
   swig_token = (int64_t)token; 
   swig_begin = (int64_t)begin; 
   swig_end = (int64_t)end; 
-  Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850(go_val, swig_token, swig_begin, swig_end);
+  Swig_DirectorCallbacks_callback_loop_cdist_f6283ad4335f18f2(go_val, swig_token, swig_begin, swig_end);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850(int, long long token, long long acc, long long in, long long count, intgo dtype);
+extern "C" void Swig_DirectorCallbacks_callback_reduce_cdist_f6283ad4335f18f2(int, long long token, long long acc, long long in, long long count, intgo dtype);
 void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t count,int32_t dtype) {
   long long swig_token;
   long long swig_acc;
@@ -1281,10 +1282,10 @@ void SwigDirector_Callbacks::reduce(int64_t token,int64_t acc,int64_t in,int64_t
   swig_in = (int64_t)in; 
   swig_count = (int64_t)count; 
   swig_dtype = (int32_t)dtype; 
-  Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
+  Swig_DirectorCallbacks_callback_reduce_cdist_f6283ad4335f18f2(go_val, swig_token, swig_acc, swig_in, swig_count, swig_dtype);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
+extern "C" void Swig_DirectorCallbacks_callback_apply_cdist_f6283ad4335f18f2(int, long long token, long long tensor, long long first, long long count, intgo dtype, long long gradient, long long parameter, intgo num_states, long long states);
 void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,int64_t count,int32_t dtype,int64_t gradient,int64_t parameter,int32_t num_states,int64_t states) {
   long long swig_token;
   long long swig_tensor;
@@ -1305,10 +1306,10 @@ void SwigDirector_Callbacks::apply(int64_t token,int64_t tensor,int64_t first,in
   swig_parameter = (int64_t)parameter; 
   swig_num_states = (int32_t)num_states; 
   swig_states = (int64_t)states; 
-  Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
+  Swig_DirectorCallbacks_callback_apply_cdist_f6283ad4335f18f2(go_val, swig_token, swig_tensor, swig_first, swig_count, swig_dtype, swig_gradient, swig_parameter, swig_num_states, swig_states);
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850(int, long long token, intgo op, long long components, long long n, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_reduce_components_cdist_f6283ad4335f18f2(int, long long token, intgo op, long long components, long long n, long long out);
 int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64_t components,int64_t n,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1323,12 +1324,12 @@ int32_t SwigDirector_Callbacks::reduce_components(int64_t token,int32_t op,int64
   swig_components = (int64_t)components; 
   swig_n = (int64_t)n; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
+  result = Swig_DirectorCallbacks_callback_reduce_components_cdist_f6283ad4335f18f2(go_val, swig_token, swig_op, swig_components, swig_n, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850(int, long long token, long long value, long long copies, long long n);
+extern "C" intgo Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f6283ad4335f18f2(int, long long token, long long value, long long copies, long long n);
 int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int64_t copies,int64_t n) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1341,12 +1342,12 @@ int32_t SwigDirector_Callbacks::broadcast_copies(int64_t token,int64_t value,int
   swig_value = (int64_t)value; 
   swig_copies = (int64_t)copies; 
   swig_n = (int64_t)n; 
-  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850(go_val, swig_token, swig_value, swig_copies, swig_n);
+  result = Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f6283ad4335f18f2(go_val, swig_token, swig_value, swig_copies, swig_n);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850(int, long long token, long long components, long long n, intgo axis, long long out);
+extern "C" intgo Swig_DirectorCallbacks_callback_gather_components_cdist_f6283ad4335f18f2(int, long long token, long long components, long long n, intgo axis, long long out);
 int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t components,int64_t n,int32_t axis,int64_t out) {
   int32_t c_result = SwigValueInit< int32_t >() ;
   intgo result;
@@ -1361,12 +1362,12 @@ int32_t SwigDirector_Callbacks::gather_components(int64_t token,int64_t componen
   swig_n = (int64_t)n; 
   swig_axis = (int32_t)axis; 
   swig_out = (int64_t)out; 
-  result = Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
+  result = Swig_DirectorCallbacks_callback_gather_components_cdist_f6283ad4335f18f2(go_val, swig_token, swig_components, swig_n, swig_axis, swig_out);
   c_result = (int32_t)result; 
   return c_result;
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850(int, long long token, intgo level, _gostring_ message);
+extern "C" void Swig_DirectorCallbacks_callback_log_cdist_f6283ad4335f18f2(int, long long token, intgo level, _gostring_ message);
 void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message) {
   long long swig_token;
   intgo swig_level;
@@ -1377,22 +1378,22 @@ void SwigDirector_Callbacks::log(int64_t token,int32_t level,char const *message
   
   swig_message = Swig_AllocateString((char*)message, message ? strlen((char*)message) : 0);
   
-  Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850(go_val, swig_token, swig_level, swig_message);
+  Swig_DirectorCallbacks_callback_log_cdist_f6283ad4335f18f2(go_val, swig_token, swig_level, swig_message);
 }
 
-extern "C" void Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850(int, long long token);
+extern "C" void Swig_DirectorCallbacks_callback_release_cdist_f6283ad4335f18f2(int, long long token);
 void SwigDirector_Callbacks::release(int64_t token) {
   long long swig_token;
   
   swig_token = (int64_t)token; 
-  Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850(go_val, swig_token);
+  Swig_DirectorCallbacks_callback_release_cdist_f6283ad4335f18f2(go_val, swig_token);
 }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-void _wrap_Swig_free_cdist_bf9f84bc75002850(void *_swig_go_0) {
+void _wrap_Swig_free_cdist_f6283ad4335f18f2(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1402,7 +1403,7 @@ void _wrap_Swig_free_cdist_bf9f84bc75002850(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_cdist_f6283ad4335f18f2(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1415,7 +1416,7 @@ void *_wrap_Swig_malloc_cdist_bf9f84bc75002850(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_DIST_OK_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_OK_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1427,7 +1428,7 @@ intgo _wrap_DIST_OK_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_CANCELLED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_CANCELLED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1439,7 +1440,7 @@ intgo _wrap_DIST_CANCELLED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_UNKNOWN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_UNKNOWN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1451,7 +1452,7 @@ intgo _wrap_DIST_UNKNOWN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_INVALID_ARGUMENT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1463,7 +1464,7 @@ intgo _wrap_DIST_INVALID_ARGUMENT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1475,7 +1476,7 @@ intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_NOT_FOUND_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_NOT_FOUND_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1487,7 +1488,7 @@ intgo _wrap_DIST_NOT_FOUND_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ALREADY_EXISTS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ALREADY_EXISTS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1499,7 +1500,7 @@ intgo _wrap_DIST_ALREADY_EXISTS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_PERMISSION_DENIED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_PERMISSION_DENIED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1511,7 +1512,7 @@ intgo _wrap_DIST_PERMISSION_DENIED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1523,7 +1524,7 @@ intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_FAILED_PRECONDITION_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1535,7 +1536,7 @@ intgo _wrap_DIST_FAILED_PRECONDITION_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ABORTED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ABORTED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1547,7 +1548,7 @@ intgo _wrap_DIST_ABORTED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_OUT_OF_RANGE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_OUT_OF_RANGE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1559,7 +1560,7 @@ intgo _wrap_DIST_OUT_OF_RANGE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_UNIMPLEMENTED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_UNIMPLEMENTED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1571,7 +1572,7 @@ intgo _wrap_DIST_UNIMPLEMENTED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_INTERNAL_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_INTERNAL_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1583,7 +1584,7 @@ intgo _wrap_DIST_INTERNAL_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_UNAVAILABLE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_UNAVAILABLE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1595,7 +1596,7 @@ intgo _wrap_DIST_UNAVAILABLE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_DATA_LOSS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_DATA_LOSS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1607,7 +1608,7 @@ intgo _wrap_DIST_DATA_LOSS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_F16_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_F16_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1619,7 +1620,7 @@ intgo _wrap_DIST_F16_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_BF16_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_BF16_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1631,7 +1632,7 @@ intgo _wrap_DIST_BF16_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_F32_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_F32_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1643,7 +1644,7 @@ intgo _wrap_DIST_F32_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_F64_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_F64_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1655,7 +1656,7 @@ intgo _wrap_DIST_F64_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_I8_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_I8_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1667,7 +1668,7 @@ intgo _wrap_DIST_I8_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_U8_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_U8_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1679,7 +1680,7 @@ intgo _wrap_DIST_U8_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_I16_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_I16_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1691,7 +1692,7 @@ intgo _wrap_DIST_I16_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_U16_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_U16_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1703,7 +1704,7 @@ intgo _wrap_DIST_U16_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_I32_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_I32_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1715,7 +1716,7 @@ intgo _wrap_DIST_I32_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_U32_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_U32_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1727,7 +1728,7 @@ intgo _wrap_DIST_U32_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_I64_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_I64_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1739,7 +1740,7 @@ intgo _wrap_DIST_I64_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_U64_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_U64_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1751,7 +1752,7 @@ intgo _wrap_DIST_U64_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COMPLEX64_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COMPLEX64_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1763,7 +1764,7 @@ intgo _wrap_DIST_COMPLEX64_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_BOOL_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_BOOL_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1775,7 +1776,7 @@ intgo _wrap_DIST_BOOL_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_SUM_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_SUM_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1787,7 +1788,7 @@ intgo _wrap_DIST_REDUCE_SUM_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MEAN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_MEAN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1799,7 +1800,7 @@ intgo _wrap_DIST_REDUCE_MEAN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MIN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_MIN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1811,7 +1812,7 @@ intgo _wrap_DIST_REDUCE_MIN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_MAX_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_MAX_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1823,7 +1824,7 @@ intgo _wrap_DIST_REDUCE_MAX_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_PROD_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_PROD_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1835,7 +1836,7 @@ intgo _wrap_DIST_REDUCE_PROD_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_REDUCE_USER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_REDUCE_USER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1847,7 +1848,7 @@ intgo _wrap_DIST_REDUCE_USER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_NONE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1859,7 +1860,7 @@ intgo _wrap_DIST_COLLECTIVE_NONE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1871,7 +1872,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1883,7 +1884,7 @@ intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1895,7 +1896,7 @@ intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1907,7 +1908,7 @@ intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1919,7 +1920,7 @@ intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1931,7 +1932,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1943,7 +1944,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1955,7 +1956,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1967,7 +1968,7 @@ intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1979,7 +1980,7 @@ intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -1991,7 +1992,7 @@ intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2003,7 +2004,7 @@ intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2015,7 +2016,7 @@ intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2027,7 +2028,7 @@ intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2039,7 +2040,7 @@ intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2051,7 +2052,7 @@ intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_ORDERED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2063,7 +2064,7 @@ intgo _wrap_DIST_NUMERICS_ORDERED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2075,7 +2076,7 @@ intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2087,7 +2088,7 @@ intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2099,7 +2100,7 @@ intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2111,7 +2112,7 @@ intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2123,7 +2124,7 @@ intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2135,7 +2136,7 @@ intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2147,7 +2148,7 @@ intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_STRATEGY_MESH_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_STRATEGY_MESH_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2159,7 +2160,7 @@ intgo _wrap_DIST_STRATEGY_MESH_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_THREADS_CALLER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_THREADS_CALLER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2171,7 +2172,7 @@ intgo _wrap_DIST_THREADS_CALLER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_THREADS_LIBRARY_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_THREADS_LIBRARY_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2183,7 +2184,7 @@ intgo _wrap_DIST_THREADS_LIBRARY_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_THREADS_HOST_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_THREADS_HOST_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2195,7 +2196,7 @@ intgo _wrap_DIST_THREADS_HOST_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_FREE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_PLACEMENT_FREE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2207,7 +2208,7 @@ intgo _wrap_DIST_PLACEMENT_FREE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_PLACEMENT_CORES_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_PLACEMENT_CORES_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2219,7 +2220,7 @@ intgo _wrap_DIST_PLACEMENT_CORES_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_TENSOR_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_TENSOR_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2231,7 +2232,7 @@ intgo _wrap_DIST_VALUE_TENSOR_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2243,7 +2244,7 @@ intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_MIRRORED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_MIRRORED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2255,7 +2256,7 @@ intgo _wrap_DIST_VALUE_MIRRORED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_LIST_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_LIST_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2267,7 +2268,7 @@ intgo _wrap_DIST_VALUE_LIST_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_DICT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_DICT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2279,7 +2280,7 @@ intgo _wrap_DIST_VALUE_DICT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_VARIABLE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_VARIABLE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2291,7 +2292,7 @@ intgo _wrap_DIST_VALUE_VARIABLE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_NONE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_NONE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2303,7 +2304,7 @@ intgo _wrap_DIST_VALUE_NONE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_TUPLE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_TUPLE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2315,7 +2316,7 @@ intgo _wrap_DIST_VALUE_TUPLE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_TEXT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_TEXT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2327,7 +2328,7 @@ intgo _wrap_DIST_VALUE_TEXT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_OBJECT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_OBJECT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2339,7 +2340,7 @@ intgo _wrap_DIST_VALUE_OBJECT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2351,7 +2352,7 @@ intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_RAGGED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_RAGGED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2363,7 +2364,7 @@ intgo _wrap_DIST_VALUE_RAGGED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_SPARSE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_SPARSE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2375,7 +2376,7 @@ intgo _wrap_DIST_VALUE_SPARSE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_VALUE_SHARDED_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_VALUE_SHARDED_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2387,7 +2388,7 @@ intgo _wrap_DIST_VALUE_SHARDED_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2399,7 +2400,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2411,7 +2412,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2423,7 +2424,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2435,7 +2436,7 @@ intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_NONE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_AGGREGATION_NONE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2447,7 +2448,7 @@ intgo _wrap_DIST_AGGREGATION_NONE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_SUM_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_AGGREGATION_SUM_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2459,7 +2460,7 @@ intgo _wrap_DIST_AGGREGATION_SUM_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_MEAN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2471,7 +2472,7 @@ intgo _wrap_DIST_AGGREGATION_MEAN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2483,7 +2484,7 @@ intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ASSIGN_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2495,7 +2496,7 @@ intgo _wrap_DIST_ASSIGN_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_ADD_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ASSIGN_ADD_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2507,7 +2508,7 @@ intgo _wrap_DIST_ASSIGN_ADD_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ASSIGN_SUB_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ASSIGN_SUB_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2519,103 +2520,7 @@ intgo _wrap_DIST_ASSIGN_SUB_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SCATTER_ADD_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_ADD;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_SUB_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_SUB;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_UPDATE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_UPDATE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MUL_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MUL;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_DIV_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_DIV;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MIN_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MIN;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_MAX_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_MAX;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_SCATTER_BATCH_UPDATE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2627,7 +2532,7 @@ intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_RING_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COMMUNICATION_RING_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2639,7 +2544,7 @@ intgo _wrap_DIST_COMMUNICATION_RING_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2651,79 +2556,7 @@ intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_DEFAULT;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_NCCL;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_COLLECTIVE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_HOST;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_INPUT_PER_WORKER_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2735,7 +2568,7 @@ intgo _wrap_DIST_INPUT_PER_WORKER_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2747,7 +2580,7 @@ intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SHARD_OFF_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SHARD_OFF_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2759,7 +2592,7 @@ intgo _wrap_DIST_SHARD_OFF_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SHARD_AUTO_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SHARD_AUTO_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2771,7 +2604,7 @@ intgo _wrap_DIST_SHARD_AUTO_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SHARD_FILE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SHARD_FILE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2783,7 +2616,7 @@ intgo _wrap_DIST_SHARD_FILE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SHARD_DATA_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SHARD_DATA_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2795,7 +2628,7 @@ intgo _wrap_DIST_SHARD_DATA_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_SHARD_HINT_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SHARD_HINT_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2807,67 +2640,7 @@ intgo _wrap_DIST_SHARD_HINT_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_METRIC_SUM_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_SUM;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_METRIC_MEAN_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_MEAN;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_METRIC_ACCURACY_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_METRIC_ACCURACY;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_APPLY_SGD_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_APPLY_SGD;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_APPLY_CALLBACK_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_APPLY_CALLBACK;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2879,7 +2652,7 @@ intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2891,7 +2664,7 @@ intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -2903,103 +2676,7 @@ intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_PARTITION_SPLIT_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_SPLIT;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITION_ASSIGN_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_ASSIGN;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_PARTITION_REPLICATE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_PARTITION_REPLICATE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_ZERO_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_ZERO;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_WRAP_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_WRAP;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_CLAMP_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_CLAMP;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_REFLECT_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_REFLECT;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_EDGE_NONE_cdist_bf9f84bc75002850() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_EDGE_NONE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_DIST_MAX_REPLICAS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_MAX_REPLICAS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3011,7 +2688,7 @@ intgo _wrap_DIST_MAX_REPLICAS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3023,7 +2700,7 @@ intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_MAX_NDIM_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_MAX_NDIM_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3035,7 +2712,7 @@ intgo _wrap_DIST_MAX_NDIM_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_MAX_TAG_BYTES_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3047,7 +2724,7 @@ intgo _wrap_DIST_MAX_TAG_BYTES_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3059,7 +2736,7 @@ intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_LOG_ERROR_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_LOG_ERROR_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3071,7 +2748,7 @@ intgo _wrap_DIST_LOG_ERROR_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_LOG_WARNING_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_LOG_WARNING_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3083,7 +2760,7 @@ intgo _wrap_DIST_LOG_WARNING_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_LOG_INFO_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_LOG_INFO_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3095,7 +2772,331 @@ intgo _wrap_DIST_LOG_INFO_cdist_bf9f84bc75002850() {
 }
 
 
-long long _wrap_memory_counter_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_SCATTER_ADD_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_ADD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_SUB_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_SUB;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_UPDATE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_UPDATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MUL_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MUL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_DIV_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_DIV;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MIN_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MIN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_MAX_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_MAX;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_SCATTER_BATCH_UPDATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_DEFAULT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_HIERARCHICAL_COPY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_NCCL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_COLLECTIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_CROSS_DEVICE_HOST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_SUM_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_SUM;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_MEAN_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_MEAN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_METRIC_ACCURACY_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_METRIC_ACCURACY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_APPLY_SGD_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_APPLY_SGD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_APPLY_CALLBACK_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_APPLY_CALLBACK;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_SPLIT_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_SPLIT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_ASSIGN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_PARTITION_REPLICATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_ZERO_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_ZERO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_WRAP_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_WRAP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_CLAMP_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_CLAMP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_REFLECT_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_REFLECT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_DIST_EDGE_NONE_cdist_f6283ad4335f18f2() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = DIST_EDGE_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_memory_counter_cdist_f6283ad4335f18f2() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3106,7 +3107,7 @@ long long _wrap_memory_counter_cdist_bf9f84bc75002850() {
 }
 
 
-Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_f6283ad4335f18f2(intgo _swig_go_0) {
   int arg1 ;
   Callbacks *result = 0 ;
   Callbacks *_swig_go_result;
@@ -3119,7 +3120,7 @@ Callbacks *_wrap__swig_NewDirectorCallbacksCallbacks_cdist_bf9f84bc75002850(intg
 }
 
 
-void _wrap_DeleteDirectorCallbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
+void _wrap_DeleteDirectorCallbacks_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3129,7 +3130,7 @@ void _wrap_DeleteDirectorCallbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0)
 }
 
 
-void _wrap_delete_Callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
+void _wrap_delete_Callbacks_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3139,7 +3140,7 @@ void _wrap_delete_Callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_Callbacks_replica_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+intgo _wrap_Callbacks_replica_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3156,7 +3157,7 @@ intgo _wrap_Callbacks_replica_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long
 }
 
 
-long long _wrap_Callbacks_values_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_values_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3177,7 +3178,7 @@ long long _wrap_Callbacks_values_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_merge_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_merge_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3196,7 +3197,7 @@ long long _wrap_Callbacks_merge_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, lo
 }
 
 
-intgo _wrap_Callbacks_update_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+intgo _wrap_Callbacks_update_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3215,7 +3216,7 @@ intgo _wrap_Callbacks_update_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long 
 }
 
 
-long long _wrap_Callbacks_update_values_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
+long long _wrap_Callbacks_update_values_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3245,7 +3246,7 @@ long long _wrap_Callbacks_update_values_cdist_bf9f84bc75002850(Callbacks *_swig_
 }
 
 
-long long _wrap_Callbacks_source_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_Callbacks_source_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3262,7 +3263,7 @@ long long _wrap_Callbacks_source_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, l
 }
 
 
-long long _wrap_Callbacks_file_source_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
+long long _wrap_Callbacks_file_source_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3288,7 +3289,7 @@ long long _wrap_Callbacks_file_source_cdist_bf9f84bc75002850(Callbacks *_swig_go
 }
 
 
-long long _wrap_Callbacks_dataset_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
+long long _wrap_Callbacks_dataset_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3309,7 +3310,7 @@ long long _wrap_Callbacks_dataset_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, 
 }
 
 
-long long _wrap_Callbacks_dataset_reduce_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+long long _wrap_Callbacks_dataset_reduce_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3328,7 +3329,7 @@ long long _wrap_Callbacks_dataset_reduce_cdist_bf9f84bc75002850(Callbacks *_swig
 }
 
 
-long long _wrap_Callbacks_value_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+long long _wrap_Callbacks_value_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3347,7 +3348,7 @@ long long _wrap_Callbacks_value_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, lo
 }
 
 
-long long _wrap_Callbacks_initial_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Callbacks_initial_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3362,7 +3363,7 @@ long long _wrap_Callbacks_initial_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, 
 }
 
 
-void _wrap_Callbacks_loop_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_Callbacks_loop_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3378,7 +3379,7 @@ void _wrap_Callbacks_loop_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long lon
 }
 
 
-void _wrap_Callbacks_reduce_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
+void _wrap_Callbacks_reduce_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3398,7 +3399,7 @@ void _wrap_Callbacks_reduce_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long l
 }
 
 
-void _wrap_Callbacks_apply_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
+void _wrap_Callbacks_apply_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, long long _swig_go_9) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3426,7 +3427,7 @@ void _wrap_Callbacks_apply_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long lo
 }
 
 
-intgo _wrap_Callbacks_reduce_components_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_reduce_components_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3449,7 +3450,7 @@ intgo _wrap_Callbacks_reduce_components_cdist_bf9f84bc75002850(Callbacks *_swig_
 }
 
 
-intgo _wrap_Callbacks_broadcast_copies_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+intgo _wrap_Callbacks_broadcast_copies_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3470,7 +3471,7 @@ intgo _wrap_Callbacks_broadcast_copies_cdist_bf9f84bc75002850(Callbacks *_swig_g
 }
 
 
-intgo _wrap_Callbacks_gather_components_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
+intgo _wrap_Callbacks_gather_components_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, long long _swig_go_5) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -3493,7 +3494,7 @@ intgo _wrap_Callbacks_gather_components_cdist_bf9f84bc75002850(Callbacks *_swig_
 }
 
 
-void _wrap_Callbacks_log_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Callbacks_log_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -3514,7 +3515,7 @@ void _wrap_Callbacks_log_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long
 }
 
 
-void _wrap_Callbacks_release_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long long _swig_go_1) {
+void _wrap_Callbacks_release_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0, long long _swig_go_1) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   int64_t arg2 ;
   
@@ -3526,7 +3527,7 @@ void _wrap_Callbacks_release_cdist_bf9f84bc75002850(Callbacks *_swig_go_0, long 
 }
 
 
-void _wrap_set_callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
+void _wrap_set_callbacks_cdist_f6283ad4335f18f2(Callbacks *_swig_go_0) {
   Callbacks *arg1 = (Callbacks *) 0 ;
   
   arg1 = *(Callbacks **)&_swig_go_0; 
@@ -3536,7 +3537,7 @@ void _wrap_set_callbacks_cdist_bf9f84bc75002850(Callbacks *_swig_go_0) {
 }
 
 
-intgo _wrap_dist_version_cdist_bf9f84bc75002850() {
+intgo _wrap_dist_version_cdist_f6283ad4335f18f2() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -3547,7 +3548,7 @@ intgo _wrap_dist_version_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_dist_has_feature_cdist_bf9f84bc75002850(_gostring_ _swig_go_0) {
+intgo _wrap_dist_has_feature_cdist_f6283ad4335f18f2(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   std::string text1 ;
   int32_t result;
@@ -3565,7 +3566,7 @@ intgo _wrap_dist_has_feature_cdist_bf9f84bc75002850(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_status_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
+_gostring_ _wrap_dist_status_name_cdist_f6283ad4335f18f2(intgo _swig_go_0) {
   dist_status arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3578,7 +3579,7 @@ _gostring_ _wrap_dist_status_name_cdist_bf9f84bc75002850(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_fail_cdist_f6283ad4335f18f2(intgo _swig_go_0, _gostring_ _swig_go_1) {
   dist_status arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3606,7 +3607,7 @@ _gostring_ _wrap_dist_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _
 }
 
 
-intgo _wrap_DIST_ENUM_STATUS_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_STATUS_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3618,7 +3619,7 @@ intgo _wrap_DIST_ENUM_STATUS_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_DTYPE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_DTYPE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3630,7 +3631,7 @@ intgo _wrap_DIST_ENUM_DTYPE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3642,7 +3643,7 @@ intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3654,7 +3655,7 @@ intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3666,7 +3667,7 @@ intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3678,7 +3679,7 @@ intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_AGGREGATION_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3690,7 +3691,7 @@ intgo _wrap_DIST_ENUM_AGGREGATION_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3702,7 +3703,7 @@ intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3714,7 +3715,7 @@ intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3726,7 +3727,7 @@ intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_bf9f84bc75002850() {
+intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;
   
@@ -3738,7 +3739,7 @@ intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_bf9f84bc75002850() {
 }
 
 
-_gostring_ _wrap_dist_enum_name_cdist_bf9f84bc75002850(intgo _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_enum_name_cdist_f6283ad4335f18f2(intgo _swig_go_0, intgo _swig_go_1) {
   int32_t arg1 ;
   int32_t arg2 ;
   char *result = 0 ;
@@ -3753,7 +3754,7 @@ _gostring_ _wrap_dist_enum_name_cdist_bf9f84bc75002850(intgo _swig_go_0, intgo _
 }
 
 
-_gostring_ _wrap_dist_enum_from_name_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_enum_from_name_cdist_f6283ad4335f18f2(intgo _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -3783,7 +3784,7 @@ _gostring_ _wrap_dist_enum_from_name_cdist_bf9f84bc75002850(intgo _swig_go_0, _g
 }
 
 
-void _wrap_dist_strategy_options_kind_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_kind_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3795,7 +3796,7 @@ void _wrap_dist_strategy_options_kind_set_cdist_bf9f84bc75002850(dist_strategy_o
 }
 
 
-intgo _wrap_dist_strategy_options_kind_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_kind_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3808,7 +3809,7 @@ intgo _wrap_dist_strategy_options_kind_get_cdist_bf9f84bc75002850(dist_strategy_
 }
 
 
-void _wrap_dist_strategy_options_num_replicas_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_num_replicas_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3820,7 +3821,7 @@ void _wrap_dist_strategy_options_num_replicas_set_cdist_bf9f84bc75002850(dist_st
 }
 
 
-intgo _wrap_dist_strategy_options_num_replicas_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3833,7 +3834,7 @@ intgo _wrap_dist_strategy_options_num_replicas_get_cdist_bf9f84bc75002850(dist_s
 }
 
 
-void _wrap_dist_strategy_options_threads_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_threads_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3845,7 +3846,7 @@ void _wrap_dist_strategy_options_threads_set_cdist_bf9f84bc75002850(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_options_threads_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_threads_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3858,7 +3859,7 @@ intgo _wrap_dist_strategy_options_threads_get_cdist_bf9f84bc75002850(dist_strate
 }
 
 
-void _wrap_dist_strategy_options_placement_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_placement_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -3870,7 +3871,7 @@ void _wrap_dist_strategy_options_placement_set_cdist_bf9f84bc75002850(dist_strat
 }
 
 
-intgo _wrap_dist_strategy_options_placement_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_placement_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -3883,7 +3884,7 @@ intgo _wrap_dist_strategy_options_placement_get_cdist_bf9f84bc75002850(dist_stra
 }
 
 
-void _wrap_dist_strategy_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_timeout_ns_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -3895,7 +3896,7 @@ void _wrap_dist_strategy_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_stra
 }
 
 
-long long _wrap_dist_strategy_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_timeout_ns_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3908,7 +3909,7 @@ long long _wrap_dist_strategy_options_timeout_ns_get_cdist_bf9f84bc75002850(dist
 }
 
 
-void _wrap_dist_strategy_options_parameter_device_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_strategy_options_parameter_device_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -3927,7 +3928,7 @@ void _wrap_dist_strategy_options_parameter_device_set_cdist_bf9f84bc75002850(dis
 }
 
 
-_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+_gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3940,7 +3941,7 @@ _gostring_ _wrap_dist_strategy_options_parameter_device_get_cdist_bf9f84bc750028
 }
 
 
-void _wrap_dist_strategy_options_communication_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
+void _wrap_dist_strategy_options_communication_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, dist_communication_options *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *arg2 = (dist_communication_options *) 0 ;
   
@@ -3952,7 +3953,7 @@ void _wrap_dist_strategy_options_communication_set_cdist_bf9f84bc75002850(dist_s
 }
 
 
-dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_communication_options *result = 0 ;
   dist_communication_options *_swig_go_result;
@@ -3965,7 +3966,7 @@ dist_communication_options *_wrap_dist_strategy_options_communication_get_cdist_
 }
 
 
-void _wrap_dist_strategy_options_cross_device_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_cross_device_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *arg2 = (dist_cross_device *) 0 ;
   
@@ -3977,7 +3978,7 @@ void _wrap_dist_strategy_options_cross_device_set_cdist_bf9f84bc75002850(dist_st
 }
 
 
-long long _wrap_dist_strategy_options_cross_device_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_cross_device_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_cross_device *result = 0 ;
   long long _swig_go_result;
@@ -3990,7 +3991,7 @@ long long _wrap_dist_strategy_options_cross_device_get_cdist_bf9f84bc75002850(di
 }
 
 
-void _wrap_dist_strategy_options_device_assignment_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_device_assignment_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -4002,7 +4003,7 @@ void _wrap_dist_strategy_options_device_assignment_set_cdist_bf9f84bc75002850(di
 }
 
 
-long long _wrap_dist_strategy_options_device_assignment_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_device_assignment_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_device_assignment *result = 0 ;
   long long _swig_go_result;
@@ -4015,7 +4016,7 @@ long long _wrap_dist_strategy_options_device_assignment_get_cdist_bf9f84bc750028
 }
 
 
-void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t arg2 ;
   
@@ -4027,7 +4028,7 @@ void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_bf9f84bc7500285
 }
 
 
-intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4040,7 +4041,7 @@ intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_bf9f84bc750028
 }
 
 
-void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4052,7 +4053,7 @@ void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_bf9f84bc75002850(dis
 }
 
 
-long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4065,7 +4066,7 @@ long long _wrap_dist_strategy_options_stack_size_bytes_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_strategy_options_async_bytes_set_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_async_bytes_set_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4077,7 +4078,7 @@ void _wrap_dist_strategy_options_async_bytes_set_cdist_bf9f84bc75002850(dist_str
 }
 
 
-long long _wrap_dist_strategy_options_async_bytes_get_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+long long _wrap_dist_strategy_options_async_bytes_get_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4090,7 +4091,7 @@ long long _wrap_dist_strategy_options_async_bytes_get_cdist_bf9f84bc75002850(dis
 }
 
 
-void _wrap_dist_strategy_options_count_memory_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+void _wrap_dist_strategy_options_count_memory_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4100,7 +4101,7 @@ void _wrap_dist_strategy_options_count_memory_cdist_bf9f84bc75002850(dist_strate
 }
 
 
-dist_strategy_options *_wrap_new_dist_strategy_options_cdist_bf9f84bc75002850() {
+dist_strategy_options *_wrap_new_dist_strategy_options_cdist_f6283ad4335f18f2() {
   dist_strategy_options *result = 0 ;
   dist_strategy_options *_swig_go_result;
   
@@ -4111,7 +4112,7 @@ dist_strategy_options *_wrap_new_dist_strategy_options_cdist_bf9f84bc75002850() 
 }
 
 
-void _wrap_delete_dist_strategy_options_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0) {
+void _wrap_delete_dist_strategy_options_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   
   arg1 = *(dist_strategy_options **)&_swig_go_0; 
@@ -4121,7 +4122,7 @@ void _wrap_delete_dist_strategy_options_cdist_bf9f84bc75002850(dist_strategy_opt
 }
 
 
-void _wrap_dist_strategy_options_set_log_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_strategy_options_set_log_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   
@@ -4133,7 +4134,7 @@ void _wrap_dist_strategy_options_set_log_cdist_bf9f84bc75002850(dist_strategy_op
 }
 
 
-void _wrap_dist_strategy_options_set_devices_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_strategy_options_set_devices_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -4154,7 +4155,7 @@ void _wrap_dist_strategy_options_set_devices_cdist_bf9f84bc75002850(dist_strateg
 }
 
 
-void _wrap_dist_strategy_options_set_axes_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_strategy_options_set_axes_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   char **arg2 = (char **) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -4177,7 +4178,7 @@ void _wrap_dist_strategy_options_set_axes_cdist_bf9f84bc75002850(dist_strategy_o
 }
 
 
-void _wrap_dist_strategy_options_set_functions_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
+void _wrap_dist_strategy_options_set_functions_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4197,7 +4198,7 @@ void _wrap_dist_strategy_options_set_functions_cdist_bf9f84bc75002850(dist_strat
 }
 
 
-_gostring_ _wrap_dist_strategy_create_cdist_bf9f84bc75002850(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_create_cdist_f6283ad4335f18f2(dist_strategy_options *_swig_go_0, long long *_swig_go_1) {
   dist_strategy_options *arg1 = (dist_strategy_options *) 0 ;
   dist_strategy **arg2 = (dist_strategy **) 0 ;
   dist_status result;
@@ -4220,7 +4221,7 @@ _gostring_ _wrap_dist_strategy_create_cdist_bf9f84bc75002850(dist_strategy_optio
 }
 
 
-_gostring_ _wrap_dist_strategy_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_strategy_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -4241,7 +4242,41 @@ _gostring_ _wrap_dist_strategy_destroy_cdist_bf9f84bc75002850(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_strategy_shutdown_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_strategy_cancel_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_strategy_cancel(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_strategy_num_replicas_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_strategy_num_replicas((dist_strategy const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_strategy_shutdown_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -4264,41 +4299,7 @@ _gostring_ _wrap_dist_strategy_shutdown_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_strategy_cancel_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_strategy_cancel(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_strategy_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_strategy_num_replicas((dist_strategy const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_strategy_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_strategy_kind_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4311,7 +4312,7 @@ intgo _wrap_dist_strategy_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_strategy_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_device_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4343,7 +4344,7 @@ _gostring_ _wrap_dist_strategy_device_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_strategy_parameter_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
+_gostring_ _wrap_dist_strategy_parameter_device_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _gostring_* _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char **arg3 = (char **) 0 ;
@@ -4375,7 +4376,7 @@ _gostring_ _wrap_dist_strategy_parameter_device_cdist_bf9f84bc75002850(long long
 }
 
 
-_gostring_ _wrap_dist_canonical_device_cdist_bf9f84bc75002850(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_canonical_device_cdist_f6283ad4335f18f2(_gostring_ _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -4406,7 +4407,7 @@ _gostring_ _wrap_dist_canonical_device_cdist_bf9f84bc75002850(_gostring_ _swig_g
 }
 
 
-void _wrap_dist_strategy_properties_kind_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_kind_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4418,7 +4419,7 @@ void _wrap_dist_strategy_properties_kind_set_cdist_bf9f84bc75002850(dist_strateg
 }
 
 
-intgo _wrap_dist_strategy_properties_kind_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_kind_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4431,7 +4432,7 @@ intgo _wrap_dist_strategy_properties_kind_get_cdist_bf9f84bc75002850(dist_strate
 }
 
 
-void _wrap_dist_strategy_properties_num_replicas_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_replicas_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4443,7 +4444,7 @@ void _wrap_dist_strategy_properties_num_replicas_set_cdist_bf9f84bc75002850(dist
 }
 
 
-intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4456,7 +4457,7 @@ intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_bf9f84bc75002850(dis
 }
 
 
-void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4468,7 +4469,7 @@ void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_bf9f84bc7500
 }
 
 
-intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4481,7 +4482,7 @@ intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_bf9f84bc750
 }
 
 
-void _wrap_dist_strategy_properties_num_workers_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_num_workers_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4493,7 +4494,7 @@ void _wrap_dist_strategy_properties_num_workers_set_cdist_bf9f84bc75002850(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_num_workers_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4506,7 +4507,7 @@ intgo _wrap_dist_strategy_properties_num_workers_get_cdist_bf9f84bc75002850(dist
 }
 
 
-void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4518,7 +4519,7 @@ void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_bf9f84bc75002
 }
 
 
-intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4531,7 +4532,7 @@ intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_bf9f84bc7500
 }
 
 
-void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4543,7 +4544,7 @@ void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_bf9f84bc7500
 }
 
 
-intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4556,7 +4557,7 @@ intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_bf9f84bc750
 }
 
 
-void _wrap_dist_strategy_properties_use_merge_call_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4568,7 +4569,7 @@ void _wrap_dist_strategy_properties_use_merge_call_set_cdist_bf9f84bc75002850(di
 }
 
 
-intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4581,7 +4582,7 @@ intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_bf9f84bc75002850(d
 }
 
 
-void _wrap_dist_strategy_properties_between_graph_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_between_graph_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4593,7 +4594,7 @@ void _wrap_dist_strategy_properties_between_graph_set_cdist_bf9f84bc75002850(dis
 }
 
 
-intgo _wrap_dist_strategy_properties_between_graph_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4606,7 +4607,7 @@ intgo _wrap_dist_strategy_properties_between_graph_get_cdist_bf9f84bc75002850(di
 }
 
 
-void _wrap_dist_strategy_properties_should_init_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_init_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4618,7 +4619,7 @@ void _wrap_dist_strategy_properties_should_init_set_cdist_bf9f84bc75002850(dist_
 }
 
 
-intgo _wrap_dist_strategy_properties_should_init_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_init_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4631,7 +4632,7 @@ intgo _wrap_dist_strategy_properties_should_init_get_cdist_bf9f84bc75002850(dist
 }
 
 
-void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4643,7 +4644,7 @@ void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_bf9f84bc75002850
 }
 
 
-intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4656,7 +4657,7 @@ intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_strategy_properties_should_save_summary_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4668,7 +4669,7 @@ void _wrap_dist_strategy_properties_should_save_summary_set_cdist_bf9f84bc750028
 }
 
 
-intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4681,7 +4682,7 @@ intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_bf9f84bc75002
 }
 
 
-void _wrap_dist_strategy_properties_global_batch_size_set_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0, intgo _swig_go_1) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t arg2 ;
   
@@ -4693,7 +4694,7 @@ void _wrap_dist_strategy_properties_global_batch_size_set_cdist_bf9f84bc75002850
 }
 
 
-intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4706,7 +4707,7 @@ intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_bf9f84bc7500285
 }
 
 
-dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_bf9f84bc75002850() {
+dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_f6283ad4335f18f2() {
   dist_strategy_properties *result = 0 ;
   dist_strategy_properties *_swig_go_result;
   
@@ -4717,7 +4718,7 @@ dist_strategy_properties *_wrap_new_dist_strategy_properties_cdist_bf9f84bc75002
 }
 
 
-void _wrap_delete_dist_strategy_properties_cdist_bf9f84bc75002850(dist_strategy_properties *_swig_go_0) {
+void _wrap_delete_dist_strategy_properties_cdist_f6283ad4335f18f2(dist_strategy_properties *_swig_go_0) {
   dist_strategy_properties *arg1 = (dist_strategy_properties *) 0 ;
   
   arg1 = *(dist_strategy_properties **)&_swig_go_0; 
@@ -4727,7 +4728,7 @@ void _wrap_delete_dist_strategy_properties_cdist_bf9f84bc75002850(dist_strategy_
 }
 
 
-_gostring_ _wrap_dist_strategy_query_cdist_bf9f84bc75002850(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_query_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_strategy_properties *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_strategy_properties *arg2 = (dist_strategy_properties *) 0 ;
   dist_status result;
@@ -4750,7 +4751,7 @@ _gostring_ _wrap_dist_strategy_query_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_strategy_cluster_resolver_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_cluster_resolver **arg2 = (dist_cluster_resolver **) 0 ;
   dist_status result;
@@ -4773,7 +4774,7 @@ _gostring_ _wrap_dist_strategy_cluster_resolver_cdist_bf9f84bc75002850(long long
 }
 
 
-void _wrap_dist_run_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_timeout_ns_set_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t arg2 ;
   
@@ -4785,7 +4786,7 @@ void _wrap_dist_run_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_run_optio
 }
 
 
-long long _wrap_dist_run_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_timeout_ns_get_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4798,7 +4799,7 @@ long long _wrap_dist_run_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_run_
 }
 
 
-void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4810,7 +4811,7 @@ void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_bf9f84bc75002850
 }
 
 
-intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4823,7 +4824,7 @@ intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0, intgo _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t arg2 ;
   
@@ -4835,7 +4836,7 @@ void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_bf9f84bc75002850
 }
 
 
-intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
+intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4848,7 +4849,7 @@ intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_run_options_cancel_set_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_run_options_cancel_set_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0, long long _swig_go_1) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -4860,7 +4861,7 @@ void _wrap_dist_run_options_cancel_set_cdist_bf9f84bc75002850(dist_run_options *
 }
 
 
-long long _wrap_dist_run_options_cancel_get_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
+long long _wrap_dist_run_options_cancel_get_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -4873,7 +4874,7 @@ long long _wrap_dist_run_options_cancel_get_cdist_bf9f84bc75002850(dist_run_opti
 }
 
 
-dist_run_options *_wrap_new_dist_run_options_cdist_bf9f84bc75002850() {
+dist_run_options *_wrap_new_dist_run_options_cdist_f6283ad4335f18f2() {
   dist_run_options *result = 0 ;
   dist_run_options *_swig_go_result;
   
@@ -4884,7 +4885,7 @@ dist_run_options *_wrap_new_dist_run_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_run_options_cdist_bf9f84bc75002850(dist_run_options *_swig_go_0) {
+void _wrap_delete_dist_run_options_cdist_f6283ad4335f18f2(dist_run_options *_swig_go_0) {
   dist_run_options *arg1 = (dist_run_options *) 0 ;
   
   arg1 = *(dist_run_options **)&_swig_go_0; 
@@ -4894,7 +4895,7 @@ void _wrap_delete_dist_run_options_cdist_bf9f84bc75002850(dist_run_options *_swi
 }
 
 
-_gostring_ _wrap_dist_run_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
+_gostring_ _wrap_dist_run_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_run_options *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4922,7 +4923,7 @@ _gostring_ _wrap_dist_run_cdist_bf9f84bc75002850(long long _swig_go_0, long long
 }
 
 
-_gostring_ _wrap_dist_run_values_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_values_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_run_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -4956,7 +4957,7 @@ _gostring_ _wrap_dist_run_values_cdist_bf9f84bc75002850(long long _swig_go_0, lo
 }
 
 
-intgo _wrap_dist_replica_id_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_replica_id_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4969,7 +4970,7 @@ intgo _wrap_dist_replica_id_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_replica_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_replica_num_replicas_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4982,7 +4983,7 @@ intgo _wrap_dist_replica_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-long long _wrap_dist_replica_strategy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_replica_strategy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_strategy *result = 0 ;
   long long _swig_go_result;
@@ -4995,7 +4996,7 @@ long long _wrap_dist_replica_strategy_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_parallel_for_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_parallel_for_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5027,7 +5028,7 @@ _gostring_ _wrap_dist_parallel_for_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_merge_call_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_merge_call_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_merge_fn arg2 = (dist_merge_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -5059,7 +5060,7 @@ _gostring_ _wrap_dist_merge_call_cdist_bf9f84bc75002850(long long _swig_go_0, lo
 }
 
 
-_gostring_ _wrap_dist_replica_enter_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_enter_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   dist_replica **arg3 = (dist_replica **) 0 ;
@@ -5084,7 +5085,7 @@ _gostring_ _wrap_dist_replica_enter_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_leave_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_replica_leave_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status arg2 ;
   dist_status result;
@@ -5107,7 +5108,7 @@ _gostring_ _wrap_dist_replica_leave_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_replica_detach_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_detach_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5128,7 +5129,7 @@ _gostring_ _wrap_dist_replica_detach_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_attach_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_replica_attach_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -5149,7 +5150,7 @@ _gostring_ _wrap_dist_replica_attach_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_cancel_create_cdist_bf9f84bc75002850(dist_allocator *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cancel_create_cdist_f6283ad4335f18f2(dist_allocator *_swig_go_0, long long *_swig_go_1) {
   dist_allocator *arg1 = (dist_allocator *) 0 ;
   dist_cancel **arg2 = (dist_cancel **) 0 ;
   dist_status result;
@@ -5172,7 +5173,7 @@ _gostring_ _wrap_dist_cancel_create_cdist_bf9f84bc75002850(dist_allocator *_swig
 }
 
 
-_gostring_ _wrap_dist_cancel_signal_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_cancel_signal_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5200,7 +5201,7 @@ _gostring_ _wrap_dist_cancel_signal_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-intgo _wrap_dist_cancel_signalled_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_cancel_signalled_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5213,7 +5214,7 @@ intgo _wrap_dist_cancel_signalled_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_cancel_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_cancel_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cancel *arg1 = (dist_cancel *) 0 ;
   
   arg1 = (dist_cancel *)dist_swig::pointer(_swig_go_0); 
@@ -5223,7 +5224,7 @@ void _wrap_dist_cancel_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_collective_options_numerics_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_numerics_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5235,7 +5236,7 @@ void _wrap_dist_collective_options_numerics_set_cdist_bf9f84bc75002850(dist_coll
 }
 
 
-intgo _wrap_dist_collective_options_numerics_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_numerics_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5248,7 +5249,7 @@ intgo _wrap_dist_collective_options_numerics_get_cdist_bf9f84bc75002850(dist_col
 }
 
 
-void _wrap_dist_collective_options_tag_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_collective_options_tag_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -5267,7 +5268,7 @@ void _wrap_dist_collective_options_tag_set_cdist_bf9f84bc75002850(dist_collectiv
 }
 
 
-_gostring_ _wrap_dist_collective_options_tag_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+_gostring_ _wrap_dist_collective_options_tag_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5280,7 +5281,7 @@ _gostring_ _wrap_dist_collective_options_tag_get_cdist_bf9f84bc75002850(dist_col
 }
 
 
-void _wrap_dist_collective_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_timeout_ns_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5292,7 +5293,7 @@ void _wrap_dist_collective_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_co
 }
 
 
-long long _wrap_dist_collective_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_timeout_ns_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5305,7 +5306,7 @@ long long _wrap_dist_collective_options_timeout_ns_get_cdist_bf9f84bc75002850(di
 }
 
 
-void _wrap_dist_collective_options_group_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_group_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *arg2 = (dist_group *) 0 ;
   
@@ -5317,7 +5318,7 @@ void _wrap_dist_collective_options_group_set_cdist_bf9f84bc75002850(dist_collect
 }
 
 
-long long _wrap_dist_collective_options_group_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_group_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_group *result = 0 ;
   long long _swig_go_result;
@@ -5330,7 +5331,7 @@ long long _wrap_dist_collective_options_group_get_cdist_bf9f84bc75002850(dist_co
 }
 
 
-void _wrap_dist_collective_options_contributions_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_contributions_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5342,7 +5343,7 @@ void _wrap_dist_collective_options_contributions_set_cdist_bf9f84bc75002850(dist
 }
 
 
-long long _wrap_dist_collective_options_contributions_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_contributions_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5355,7 +5356,7 @@ long long _wrap_dist_collective_options_contributions_get_cdist_bf9f84bc75002850
 }
 
 
-void _wrap_dist_collective_options_axis_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_axis_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5367,7 +5368,7 @@ void _wrap_dist_collective_options_axis_set_cdist_bf9f84bc75002850(dist_collecti
 }
 
 
-intgo _wrap_dist_collective_options_axis_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_axis_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5380,7 +5381,7 @@ intgo _wrap_dist_collective_options_axis_get_cdist_bf9f84bc75002850(dist_collect
 }
 
 
-void _wrap_dist_collective_options_planned_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_planned_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5392,7 +5393,7 @@ void _wrap_dist_collective_options_planned_set_cdist_bf9f84bc75002850(dist_colle
 }
 
 
-intgo _wrap_dist_collective_options_planned_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_planned_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5405,7 +5406,7 @@ intgo _wrap_dist_collective_options_planned_get_cdist_bf9f84bc75002850(dist_coll
 }
 
 
-void _wrap_dist_collective_options_bytes_per_pack_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5417,7 +5418,7 @@ void _wrap_dist_collective_options_bytes_per_pack_set_cdist_bf9f84bc75002850(dis
 }
 
 
-long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5430,7 +5431,7 @@ long long _wrap_dist_collective_options_bytes_per_pack_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_collective_options_implementation_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_collective_options_implementation_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, intgo _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t arg2 ;
   
@@ -5442,7 +5443,7 @@ void _wrap_dist_collective_options_implementation_set_cdist_bf9f84bc75002850(dis
 }
 
 
-intgo _wrap_dist_collective_options_implementation_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+intgo _wrap_dist_collective_options_implementation_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5455,7 +5456,7 @@ intgo _wrap_dist_collective_options_implementation_get_cdist_bf9f84bc75002850(di
 }
 
 
-void _wrap_dist_collective_options_cancel_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_cancel_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -5467,7 +5468,7 @@ void _wrap_dist_collective_options_cancel_set_cdist_bf9f84bc75002850(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_cancel_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_cancel_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -5480,7 +5481,7 @@ long long _wrap_dist_collective_options_cancel_get_cdist_bf9f84bc75002850(dist_c
 }
 
 
-void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t arg2 ;
   
@@ -5492,7 +5493,7 @@ void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_bf9f84bc750028
 }
 
 
-long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -5505,7 +5506,7 @@ long long _wrap_dist_collective_options_reduce_element_bytes_get_cdist_bf9f84bc7
 }
 
 
-dist_collective_options *_wrap_new_dist_collective_options_cdist_bf9f84bc75002850() {
+dist_collective_options *_wrap_new_dist_collective_options_cdist_f6283ad4335f18f2() {
   dist_collective_options *result = 0 ;
   dist_collective_options *_swig_go_result;
   
@@ -5516,7 +5517,7 @@ dist_collective_options *_wrap_new_dist_collective_options_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_delete_dist_collective_options_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+void _wrap_delete_dist_collective_options_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5526,7 +5527,7 @@ void _wrap_delete_dist_collective_options_cdist_bf9f84bc75002850(dist_collective
 }
 
 
-void _wrap_dist_collective_options_set_weights_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_weights_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   double *arg2 = (double *) 0 ;
   size_t arg3 ;
@@ -5540,7 +5541,7 @@ void _wrap_dist_collective_options_set_weights_cdist_bf9f84bc75002850(dist_colle
 }
 
 
-void _wrap_dist_collective_options_set_reduce_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_collective_options_set_reduce_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, long long _swig_go_1) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   int64_t arg2 ;
   
@@ -5552,7 +5553,7 @@ void _wrap_dist_collective_options_set_reduce_cdist_bf9f84bc75002850(dist_collec
 }
 
 
-void _wrap_dist_collective_options_set_splits_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_collective_options_set_splits_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -5566,7 +5567,7 @@ void _wrap_dist_collective_options_set_splits_cdist_bf9f84bc75002850(dist_collec
 }
 
 
-void _wrap_dist_collective_options_begin_work_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+void _wrap_dist_collective_options_begin_work_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   
   arg1 = *(dist_collective_options **)&_swig_go_0; 
@@ -5576,7 +5577,7 @@ void _wrap_dist_collective_options_begin_work_cdist_bf9f84bc75002850(dist_collec
 }
 
 
-long long _wrap_dist_collective_options_work_cdist_bf9f84bc75002850(dist_collective_options *_swig_go_0) {
+long long _wrap_dist_collective_options_work_cdist_f6283ad4335f18f2(dist_collective_options *_swig_go_0) {
   dist_collective_options *arg1 = (dist_collective_options *) 0 ;
   dist_work *result = 0 ;
   long long _swig_go_result;
@@ -5589,7 +5590,7 @@ long long _wrap_dist_collective_options_work_cdist_bf9f84bc75002850(dist_collect
 }
 
 
-_gostring_ _wrap_dist_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_all_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5626,7 +5627,7 @@ _gostring_ _wrap_dist_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_dist_reduce_to_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_to_root_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5665,7 +5666,7 @@ _gostring_ _wrap_dist_reduce_to_root_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_reduce_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_scatter_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5702,7 +5703,7 @@ _gostring_ _wrap_dist_reduce_scatter_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_all_gather_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_gather_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5737,7 +5738,7 @@ _gostring_ _wrap_dist_all_gather_cdist_bf9f84bc75002850(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_gather_to_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_gather_to_root_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5774,7 +5775,7 @@ _gostring_ _wrap_dist_gather_to_root_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_broadcast_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5811,7 +5812,7 @@ _gostring_ _wrap_dist_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_scatter_from_root_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_scatter_from_root_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5848,7 +5849,7 @@ _gostring_ _wrap_dist_scatter_from_root_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_all_to_all_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_all_to_all_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -5883,7 +5884,7 @@ _gostring_ _wrap_dist_all_to_all_cdist_bf9f84bc75002850(long long _swig_go_0, _g
 }
 
 
-_gostring_ _wrap_dist_scan_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_scan_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   int32_t arg3 ;
@@ -5922,7 +5923,7 @@ _gostring_ _wrap_dist_scan_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _s
 }
 
 
-_gostring_ _wrap_dist_permute_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_permute_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5961,7 +5962,7 @@ _gostring_ _wrap_dist_permute_cdist_bf9f84bc75002850(long long _swig_go_0, intgo
 }
 
 
-_gostring_ _wrap_dist_barrier_cdist_bf9f84bc75002850(long long _swig_go_0, dist_collective_options *_swig_go_1) {
+_gostring_ _wrap_dist_barrier_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_collective_options *_swig_go_1) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_collective_options *arg2 = (dist_collective_options *) 0 ;
   dist_status result;
@@ -5984,7 +5985,7 @@ _gostring_ _wrap_dist_barrier_cdist_bf9f84bc75002850(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_all_reduce_value_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_all_reduce_value_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_collective_options *_swig_go_3, long long *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -6013,7 +6014,7 @@ _gostring_ _wrap_dist_all_reduce_value_cdist_bf9f84bc75002850(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_all_gather_value_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_all_gather_value_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_collective_options *_swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_collective_options *arg3 = (dist_collective_options *) 0 ;
@@ -6040,7 +6041,229 @@ _gostring_ _wrap_dist_all_gather_value_cdist_bf9f84bc75002850(long long _swig_go
 }
 
 
-void _wrap_dist_apply_options_kind_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
+_gostring_ _wrap_dist_group_create_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  size_t arg3 ;
+  dist_group **arg4 = (dist_group **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (size_t)_swig_go_2; 
+  arg4 = (dist_group **)_swig_go_3; 
+  
+  result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_group_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_group_destroy(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_size_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_group_size((dist_group const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_group_rank_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1) {
+  dist_group *arg1 = (dist_group *) 0 ;
+  int32_t arg2 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (int32_t)dist_group_rank((dist_group const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_implementation_set_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->implementation = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_implementation_get_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->implementation);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->bytes_per_pack = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->bytes_per_pack);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_timeout_ns_set_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, long long _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_dist_communication_options_timeout_ns_get_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_communication_options_has_timeout_set_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->has_timeout = arg2;
+  
+}
+
+
+intgo _wrap_dist_communication_options_has_timeout_get_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->has_timeout);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_communication_options *_wrap_new_dist_communication_options_cdist_f6283ad4335f18f2() {
+  dist_communication_options *result = 0 ;
+  dist_communication_options *_swig_go_result;
+  
+  
+  result = (dist_communication_options *)new_dist_communication_options();
+  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_communication_options_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  
+  delete_dist_communication_options(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_communication_options_merge_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
+  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
+  dist_communication_options *arg3 = (dist_communication_options *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_communication_options **)&_swig_go_0; 
+  arg2 = *(dist_communication_options **)&_swig_go_1; 
+  arg3 = *(dist_communication_options **)&_swig_go_2; 
+  
+  result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_apply_options_kind_set_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, intgo _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t arg2 ;
   
@@ -6052,7 +6275,7 @@ void _wrap_dist_apply_options_kind_set_cdist_bf9f84bc75002850(dist_apply_options
 }
 
 
-intgo _wrap_dist_apply_options_kind_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+intgo _wrap_dist_apply_options_kind_get_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6065,7 +6288,7 @@ intgo _wrap_dist_apply_options_kind_get_cdist_bf9f84bc75002850(dist_apply_option
 }
 
 
-void _wrap_dist_apply_options_learning_rate_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_learning_rate_set_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6077,7 +6300,7 @@ void _wrap_dist_apply_options_learning_rate_set_cdist_bf9f84bc75002850(dist_appl
 }
 
 
-double _wrap_dist_apply_options_learning_rate_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_learning_rate_get_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6090,7 +6313,7 @@ double _wrap_dist_apply_options_learning_rate_get_cdist_bf9f84bc75002850(dist_ap
 }
 
 
-void _wrap_dist_apply_options_momentum_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_momentum_set_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6102,7 +6325,7 @@ void _wrap_dist_apply_options_momentum_set_cdist_bf9f84bc75002850(dist_apply_opt
 }
 
 
-double _wrap_dist_apply_options_momentum_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_momentum_get_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6115,7 +6338,7 @@ double _wrap_dist_apply_options_momentum_get_cdist_bf9f84bc75002850(dist_apply_o
 }
 
 
-void _wrap_dist_apply_options_clip_norm_set_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, double _swig_go_1) {
+void _wrap_dist_apply_options_clip_norm_set_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, double _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double arg2 ;
   
@@ -6127,7 +6350,7 @@ void _wrap_dist_apply_options_clip_norm_set_cdist_bf9f84bc75002850(dist_apply_op
 }
 
 
-double _wrap_dist_apply_options_clip_norm_get_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_clip_norm_get_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6140,7 +6363,7 @@ double _wrap_dist_apply_options_clip_norm_get_cdist_bf9f84bc75002850(dist_apply_
 }
 
 
-dist_apply_options *_wrap_new_dist_apply_options_cdist_bf9f84bc75002850() {
+dist_apply_options *_wrap_new_dist_apply_options_cdist_f6283ad4335f18f2() {
   dist_apply_options *result = 0 ;
   dist_apply_options *_swig_go_result;
   
@@ -6151,7 +6374,7 @@ dist_apply_options *_wrap_new_dist_apply_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_apply_options_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+void _wrap_delete_dist_apply_options_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6161,7 +6384,7 @@ void _wrap_delete_dist_apply_options_cdist_bf9f84bc75002850(dist_apply_options *
 }
 
 
-void _wrap_dist_apply_options_set_states_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+void _wrap_dist_apply_options_set_states_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -6177,7 +6400,7 @@ void _wrap_dist_apply_options_set_states_cdist_bf9f84bc75002850(dist_apply_optio
 }
 
 
-void _wrap_dist_apply_options_set_function_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_apply_options_set_function_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0, long long _swig_go_1) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   int64_t arg2 ;
   
@@ -6189,7 +6412,7 @@ void _wrap_dist_apply_options_set_function_cdist_bf9f84bc75002850(dist_apply_opt
 }
 
 
-void _wrap_dist_apply_options_want_norm_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+void _wrap_dist_apply_options_want_norm_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   
   arg1 = *(dist_apply_options **)&_swig_go_0; 
@@ -6199,7 +6422,7 @@ void _wrap_dist_apply_options_want_norm_cdist_bf9f84bc75002850(dist_apply_option
 }
 
 
-double _wrap_dist_apply_options_norm_cdist_bf9f84bc75002850(dist_apply_options *_swig_go_0) {
+double _wrap_dist_apply_options_norm_cdist_f6283ad4335f18f2(dist_apply_options *_swig_go_0) {
   dist_apply_options *arg1 = (dist_apply_options *) 0 ;
   double result;
   double _swig_go_result;
@@ -6212,7 +6435,7 @@ double _wrap_dist_apply_options_norm_cdist_bf9f84bc75002850(dist_apply_options *
 }
 
 
-_gostring_ _wrap_dist_reduce_apply_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
+_gostring_ _wrap_dist_reduce_apply_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, dist_apply_options *_swig_go_5, dist_collective_options *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_reduce_op arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -6251,229 +6474,7 @@ _gostring_ _wrap_dist_reduce_apply_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_group_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  size_t arg3 ;
-  dist_group **arg4 = (dist_group **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t *)_swig_go_1.array; 
-  arg3 = (size_t)_swig_go_2; 
-  arg4 = (dist_group **)_swig_go_3; 
-  
-  result = (dist_status)dist_group_create(arg1,(int const *)arg2,SWIG_STD_MOVE(arg3),arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_group_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_group *arg1 = (dist_group *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_group_destroy(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_group_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_group *arg1 = (dist_group *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_group_size((dist_group const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_group_rank_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
-  dist_group *arg1 = (dist_group *) 0 ;
-  int32_t arg2 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_group *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  result = (int32_t)dist_group_rank((dist_group const *)arg1,arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_implementation_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->implementation = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_implementation_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->implementation);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_bytes_per_pack_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, long long _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->bytes_per_pack = arg2;
-  
-}
-
-
-long long _wrap_dist_communication_options_bytes_per_pack_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->bytes_per_pack);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, long long _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->timeout_ns = arg2;
-  
-}
-
-
-long long _wrap_dist_communication_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->timeout_ns);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_communication_options_has_timeout_set_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, intgo _swig_go_1) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->has_timeout = arg2;
-  
-}
-
-
-intgo _wrap_dist_communication_options_has_timeout_get_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->has_timeout);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-dist_communication_options *_wrap_new_dist_communication_options_cdist_bf9f84bc75002850() {
-  dist_communication_options *result = 0 ;
-  dist_communication_options *_swig_go_result;
-  
-  
-  result = (dist_communication_options *)new_dist_communication_options();
-  *(dist_communication_options **)&_swig_go_result = (dist_communication_options *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_communication_options_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  
-  delete_dist_communication_options(arg1);
-  
-}
-
-
-_gostring_ _wrap_dist_communication_options_merge_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, dist_communication_options *_swig_go_1, dist_communication_options *_swig_go_2) {
-  dist_communication_options *arg1 = (dist_communication_options *) 0 ;
-  dist_communication_options *arg2 = (dist_communication_options *) 0 ;
-  dist_communication_options *arg3 = (dist_communication_options *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_communication_options **)&_swig_go_0; 
-  arg2 = *(dist_communication_options **)&_swig_go_1; 
-  arg3 = *(dist_communication_options **)&_swig_go_2; 
-  
-  result = (dist_status)dist_communication_options_merge((dist_communication_options const *)arg1,(dist_communication_options const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_communication_options_describe_cdist_bf9f84bc75002850(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_dist_communication_options_describe_cdist_f6283ad4335f18f2(dist_communication_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_communication_options *arg1 = (dist_communication_options *) 0 ;
   char *arg2 = (char *) 0 ;
   size_t arg3 ;
@@ -6499,51 +6500,7 @@ _gostring_ _wrap_dist_communication_options_describe_cdist_bf9f84bc75002850(dist
 }
 
 
-_gostring_ _wrap_dist_work_start_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_work *arg1 = (dist_work *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_status)dist_work_start(arg1);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_work_ready_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
-  dist_work *arg1 = (dist_work *) 0 ;
-  size_t arg2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (size_t)_swig_go_1; 
-  
-  result = (dist_status)dist_work_ready(arg1,SWIG_STD_MOVE(arg2));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_work_test_cdist_bf9f84bc75002850(long long _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_work_test_cdist_f6283ad4335f18f2(long long _swig_go_0, int *_swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   dist_status result;
@@ -6566,7 +6523,7 @@ _gostring_ _wrap_dist_work_test_cdist_bf9f84bc75002850(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_work_wait_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_work_wait_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_work *arg1 = (dist_work *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -6589,7 +6546,7 @@ _gostring_ _wrap_dist_work_wait_cdist_bf9f84bc75002850(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_work_wait_any_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_work_wait_any_cdist_f6283ad4335f18f2(_goslice_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_work **arg1 = (dist_work **) 0 ;
   size_t arg2 ;
   int64_t arg3 ;
@@ -6616,7 +6573,7 @@ _gostring_ _wrap_dist_work_wait_any_cdist_bf9f84bc75002850(_goslice_ _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_work_cancel_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_work_cancel_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -6637,7 +6594,7 @@ _gostring_ _wrap_dist_work_cancel_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_work_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_work_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_work *arg1 = (dist_work *) 0 ;
   
   arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
@@ -6647,7 +6604,51 @@ void _wrap_dist_work_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_create_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_work_start_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_status)dist_work_start(arg1);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_work_ready_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
+  dist_work *arg1 = (dist_work *) 0 ;
+  size_t arg2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_work *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (size_t)_swig_go_1; 
+  
+  result = (dist_status)dist_work_ready(arg1,SWIG_STD_MOVE(arg2));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_tensor_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6675,7 +6676,7 @@ _gostring_ _wrap_dist_value_create_tensor_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-_gostring_ _wrap_dist_value_wrap_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_wrap_tensor_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_release_fn arg3 = (dist_release_fn) 0 ;
@@ -6708,7 +6709,7 @@ _gostring_ _wrap_dist_value_wrap_tensor_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_per_replica_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_per_replica_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6735,7 +6736,7 @@ _gostring_ _wrap_dist_value_create_per_replica_cdist_bf9f84bc75002850(long long 
 }
 
 
-_gostring_ _wrap_dist_value_create_mirrored_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_mirrored_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6762,7 +6763,7 @@ _gostring_ _wrap_dist_value_create_mirrored_cdist_bf9f84bc75002850(long long _sw
 }
 
 
-_gostring_ _wrap_dist_value_create_list_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_list_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6789,7 +6790,7 @@ _gostring_ _wrap_dist_value_create_list_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_tuple_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_value_create_tuple_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   size_t arg3 ;
@@ -6816,7 +6817,7 @@ _gostring_ _wrap_dist_value_create_tuple_cdist_bf9f84bc75002850(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_value_create_dict_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_value_create_dict_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -6852,7 +6853,7 @@ _gostring_ _wrap_dist_value_create_dict_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_none_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_none_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6875,94 +6876,7 @@ _gostring_ _wrap_dist_value_create_none_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_create_text_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  char *arg2 = (char *) 0 ;
-  dist_value **arg3 = (dist_value **) 0 ;
-  std::string text2 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  arg3 = (dist_value **)_swig_go_2; 
-  
-  result = (dist_status)dist_value_create_text(arg1,(char const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_value_wrap_object_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  void *arg2 = (void *) 0 ;
-  dist_release_fn arg3 = (dist_release_fn) 0 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = dist_swig::pointer(token); arg3 = dist_swig::on_release; 
-  }
-  arg4 = (dist_value **)_swig_go_2; 
-  
-  result = (dist_status)dist_value_wrap_object(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_value_create_composite_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t arg2 ;
-  dist_value **arg3 = (dist_value **) 0 ;
-  size_t arg4 ;
-  dist_value **arg5 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
-  arg3 = (dist_value **)_swig_go_2.array; 
-  arg4 = (size_t)_swig_go_3; 
-  arg5 = (dist_value **)_swig_go_4; 
-  
-  result = (dist_status)dist_value_create_composite(arg1,arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_value_create_variable_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_value_create_variable_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -6985,7 +6899,7 @@ _gostring_ _wrap_dist_value_create_variable_cdist_bf9f84bc75002850(long long _sw
 }
 
 
-_gostring_ _wrap_dist_values_from_function_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_values_from_function_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value_fn arg2 = (dist_value_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -7013,7 +6927,7 @@ _gostring_ _wrap_dist_values_from_function_cdist_bf9f84bc75002850(long long _swi
 }
 
 
-long long _wrap_dist_value_retain_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_value_retain_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_value *result = 0 ;
   long long _swig_go_result;
@@ -7026,7 +6940,7 @@ long long _wrap_dist_value_retain_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-void _wrap_dist_value_release_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_value_release_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   
   arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
@@ -7036,7 +6950,7 @@ void _wrap_dist_value_release_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-intgo _wrap_dist_value_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_value_kind_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7049,7 +6963,7 @@ intgo _wrap_dist_value_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_value_size_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -7062,7 +6976,7 @@ long long _wrap_dist_value_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_item_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+long long _wrap_dist_value_item_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   dist_value *result = 0 ;
@@ -7077,7 +6991,7 @@ long long _wrap_dist_value_item_cdist_bf9f84bc75002850(long long _swig_go_0, lon
 }
 
 
-_gostring_ _wrap_dist_value_key_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_value_key_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -7092,7 +7006,7 @@ _gostring_ _wrap_dist_value_key_cdist_bf9f84bc75002850(long long _swig_go_0, lon
 }
 
 
-long long _wrap_dist_value_get_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_dist_value_get_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7112,7 +7026,7 @@ long long _wrap_dist_value_get_cdist_bf9f84bc75002850(long long _swig_go_0, _gos
 }
 
 
-_gostring_ _wrap_dist_value_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1) {
+_gostring_ _wrap_dist_value_tensor_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor view2 ;
@@ -7148,7 +7062,7 @@ _gostring_ _wrap_dist_value_tensor_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-long long _wrap_dist_value_variable_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_value_variable_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -7161,7 +7075,94 @@ long long _wrap_dist_value_variable_cdist_bf9f84bc75002850(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_value_text_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_value_create_text_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  std::string text2 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  arg3 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_create_text(arg1,(char const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_wrap_object_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  void *arg2 = (void *) 0 ;
+  dist_release_fn arg3 = (dist_release_fn) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = dist_swig::pointer(token); arg3 = dist_swig::on_release; 
+  }
+  arg4 = (dist_value **)_swig_go_2; 
+  
+  result = (dist_status)dist_value_wrap_object(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_create_composite_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long *_swig_go_4) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t arg2 ;
+  dist_value **arg3 = (dist_value **) 0 ;
+  size_t arg4 ;
+  dist_value **arg5 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (dist_value **)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (dist_value **)_swig_go_4; 
+  
+  result = (dist_status)dist_value_create_composite(arg1,arg2,(dist_value *const *)arg3,SWIG_STD_MOVE(arg4),arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_text_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7174,7 +7175,7 @@ _gostring_ _wrap_dist_value_text_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_value_object_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_value_object_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_value *arg1 = (dist_value *) 0 ;
   void *result = 0 ;
   long long _swig_go_result;
@@ -7187,7 +7188,7 @@ long long _wrap_dist_value_object_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_value_from_dlpack_cdist_bf9f84bc75002850(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_value_from_dlpack_cdist_f6283ad4335f18f2(long long _swig_go_0, DLManagedTensor *_swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   DLManagedTensor *arg2 = (DLManagedTensor *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7212,7 +7213,7 @@ _gostring_ _wrap_dist_value_from_dlpack_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_value_to_dlpack_cdist_bf9f84bc75002850(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
+_gostring_ _wrap_dist_value_to_dlpack_cdist_f6283ad4335f18f2(long long _swig_go_0, DLManagedTensor **_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   DLManagedTensor **arg2 = (DLManagedTensor **) 0 ;
   dist_status result;
@@ -7235,7 +7236,7 @@ _gostring_ _wrap_dist_value_to_dlpack_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-void _wrap_dist_variable_options_aggregation_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_aggregation_set_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7247,7 +7248,7 @@ void _wrap_dist_variable_options_aggregation_set_cdist_bf9f84bc75002850(dist_var
 }
 
 
-intgo _wrap_dist_variable_options_aggregation_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_aggregation_get_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7260,7 +7261,7 @@ intgo _wrap_dist_variable_options_aggregation_get_cdist_bf9f84bc75002850(dist_va
 }
 
 
-void _wrap_dist_variable_options_name_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_variable_options_name_set_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -7279,7 +7280,7 @@ void _wrap_dist_variable_options_name_set_cdist_bf9f84bc75002850(dist_variable_o
 }
 
 
-_gostring_ _wrap_dist_variable_options_name_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+_gostring_ _wrap_dist_variable_options_name_get_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7292,7 +7293,7 @@ _gostring_ _wrap_dist_variable_options_name_get_cdist_bf9f84bc75002850(dist_vari
 }
 
 
-void _wrap_dist_variable_options_synchronization_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_synchronization_set_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7304,7 +7305,7 @@ void _wrap_dist_variable_options_synchronization_set_cdist_bf9f84bc75002850(dist
 }
 
 
-intgo _wrap_dist_variable_options_synchronization_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_synchronization_get_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7317,7 +7318,7 @@ intgo _wrap_dist_variable_options_synchronization_get_cdist_bf9f84bc75002850(dis
 }
 
 
-void _wrap_dist_variable_options_trainable_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_trainable_set_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7329,7 +7330,7 @@ void _wrap_dist_variable_options_trainable_set_cdist_bf9f84bc75002850(dist_varia
 }
 
 
-intgo _wrap_dist_variable_options_trainable_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_trainable_get_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7342,7 +7343,7 @@ intgo _wrap_dist_variable_options_trainable_get_cdist_bf9f84bc75002850(dist_vari
 }
 
 
-void _wrap_dist_variable_options_partitions_set_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_variable_options_partitions_set_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, intgo _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t arg2 ;
   
@@ -7354,7 +7355,7 @@ void _wrap_dist_variable_options_partitions_set_cdist_bf9f84bc75002850(dist_vari
 }
 
 
-intgo _wrap_dist_variable_options_partitions_get_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+intgo _wrap_dist_variable_options_partitions_get_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7367,7 +7368,7 @@ intgo _wrap_dist_variable_options_partitions_get_cdist_bf9f84bc75002850(dist_var
 }
 
 
-dist_variable_options *_wrap_new_dist_variable_options_cdist_bf9f84bc75002850() {
+dist_variable_options *_wrap_new_dist_variable_options_cdist_f6283ad4335f18f2() {
   dist_variable_options *result = 0 ;
   dist_variable_options *_swig_go_result;
   
@@ -7378,7 +7379,7 @@ dist_variable_options *_wrap_new_dist_variable_options_cdist_bf9f84bc75002850() 
 }
 
 
-void _wrap_delete_dist_variable_options_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0) {
+void _wrap_delete_dist_variable_options_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   
   arg1 = *(dist_variable_options **)&_swig_go_0; 
@@ -7388,7 +7389,7 @@ void _wrap_delete_dist_variable_options_cdist_bf9f84bc75002850(dist_variable_opt
 }
 
 
-void _wrap_dist_variable_options_set_initial_cdist_bf9f84bc75002850(dist_variable_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_variable_options_set_initial_cdist_f6283ad4335f18f2(dist_variable_options *_swig_go_0, long long _swig_go_1) {
   dist_variable_options *arg1 = (dist_variable_options *) 0 ;
   int64_t arg2 ;
   
@@ -7400,7 +7401,7 @@ void _wrap_dist_variable_options_set_initial_cdist_bf9f84bc75002850(dist_variabl
 }
 
 
-_gostring_ _wrap_dist_variable_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_variable_create_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, dist_variable_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_variable_options *arg3 = (dist_variable_options *) 0 ;
@@ -7430,44 +7431,7 @@ _gostring_ _wrap_dist_variable_create_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_replica_variable_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
-  dist_replica *arg1 = (dist_replica *) 0 ;
-  char *arg2 = (char *) 0 ;
-  dist_tensor *arg3 = (dist_tensor *) 0 ;
-  dist_variable_options *arg4 = (dist_variable_options *) 0 ;
-  dist_variable **arg5 = (dist_variable **) 0 ;
-  std::string text2 ;
-  dist_swig::Tensors tensors3 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
-  
-  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
-  arg2 = &text2[0];
-  
-  
-  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
-  
-  arg4 = *(dist_variable_options **)&_swig_go_3; 
-  arg5 = (dist_variable **)_swig_go_4; 
-  
-  result = (dist_status)dist_replica_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_variable_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_variable_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_variable_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   
   arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
@@ -7477,7 +7441,7 @@ void _wrap_dist_variable_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_name_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_variable_name_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -7490,59 +7454,7 @@ _gostring_ _wrap_dist_variable_name_cdist_bf9f84bc75002850(long long _swig_go_0)
 }
 
 
-_gostring_ _wrap_dist_variable_class_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (char *)dist_variable_class((dist_variable const *)arg1);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_variable_synchronization_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_variable_synchronization((dist_variable const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_variable_aggregation_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_variable_aggregation((dist_variable const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_variable_trainable_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_variable_trainable((dist_variable const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_dist_variable_num_copies_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_variable_num_copies_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -7555,81 +7467,7 @@ intgo _wrap_dist_variable_num_copies_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_variable_copy_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1) {
-  dist_variable *arg1 = (dist_variable *) 0 ;
-  int32_t arg2 ;
-  char *result = 0 ;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  result = (char *)dist_variable_copy_name((dist_variable const *)arg1,arg2);
-  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_variable_device_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
-  char **arg4 = (char **) 0 ;
-  char *text4 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
-  
-  text4 = nullptr;
-  arg4 = (char **)&text4;
-  
-  
-  result = (dist_status)dist_variable_device((dist_strategy const *)arg1,(dist_variable const *)arg2,arg3,(char const **)arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_variable_created_in_scope_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  int32_t *arg3 = (int32_t *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t *)_swig_go_2; 
-  
-  result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_variable_component_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_variable_component_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   dist_variable *arg1 = (dist_variable *) 0 ;
   int32_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -7667,7 +7505,7 @@ _gostring_ _wrap_dist_variable_component_cdist_bf9f84bc75002850(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_variable_read_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_variable_read_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7692,7 +7530,7 @@ _gostring_ _wrap_dist_variable_read_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_variable_assign_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_variable_assign_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7719,34 +7557,7 @@ _gostring_ _wrap_dist_variable_assign_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_variable_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_variable *arg2 = (dist_variable *) 0 ;
-  int32_t arg3 ;
-  dist_value *arg4 = (dist_value *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
-  
-  result = (dist_status)dist_variable_scatter(arg1,arg2,arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_replica_read_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replica_read_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7771,7 +7582,7 @@ _gostring_ _wrap_dist_replica_read_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_replica_assign_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_assign_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7803,7 +7614,197 @@ _gostring_ _wrap_dist_replica_assign_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_replica_assign_value_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_variable_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, dist_variable_options *_swig_go_3, long long *_swig_go_4) {
+  dist_replica *arg1 = (dist_replica *) 0 ;
+  char *arg2 = (char *) 0 ;
+  dist_tensor *arg3 = (dist_tensor *) 0 ;
+  dist_variable_options *arg4 = (dist_variable_options *) 0 ;
+  dist_variable **arg5 = (dist_variable **) 0 ;
+  std::string text2 ;
+  dist_swig::Tensors tensors3 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_replica *)dist_swig::pointer(_swig_go_0); 
+  
+  text2.assign(_swig_go_1.p, (size_t)_swig_go_1.n);
+  arg2 = &text2[0];
+  
+  
+  arg3 = tensors3.unpack((const int64_t *)_swig_go_2.array, (size_t)_swig_go_2.len);
+  
+  arg4 = *(dist_variable_options **)&_swig_go_3; 
+  arg5 = (dist_variable **)_swig_go_4; 
+  
+  result = (dist_status)dist_replica_variable(arg1,(char const *)arg2,(dist_tensor const *)arg3,(dist_variable_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_class_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (char *)dist_variable_class((dist_variable const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_synchronization_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_synchronization((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_aggregation_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_aggregation((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_dist_variable_trainable_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_variable_trainable((dist_variable const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_copy_name_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1) {
+  dist_variable *arg1 = (dist_variable *) 0 ;
+  int32_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_variable *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = (char *)dist_variable_copy_name((dist_variable const *)arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_device_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, _gostring_* _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  char **arg4 = (char **) 0 ;
+  char *text4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  
+  text4 = nullptr;
+  arg4 = (char **)&text4;
+  
+  
+  result = (dist_status)dist_variable_device((dist_strategy const *)arg1,(dist_variable const *)arg2,arg3,(char const **)arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  if (text4) *_swig_go_3 = Swig_AllocateString(text4, std::strlen(text4));
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_created_in_scope_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, int *_swig_go_2) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_variable_created_in_scope(arg1,(dist_value const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_variable_scatter_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  int32_t arg3 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  
+  result = (dist_status)dist_variable_scatter(arg1,arg2,arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_replica_assign_value_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7832,7 +7833,7 @@ _gostring_ _wrap_dist_replica_assign_value_cdist_bf9f84bc75002850(long long _swi
 }
 
 
-_gostring_ _wrap_dist_replica_scatter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_replica_scatter_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   int32_t arg3 ;
@@ -7861,7 +7862,7 @@ _gostring_ _wrap_dist_replica_scatter_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7892,7 +7893,7 @@ _gostring_ _wrap_dist_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo 
 }
 
 
-_gostring_ _wrap_dist_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_reduce_to_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, dist_communication_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -7923,7 +7924,7 @@ _gostring_ _wrap_dist_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_0, int
 }
 
 
-_gostring_ _wrap_dist_batch_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
+_gostring_ _wrap_dist_batch_reduce_to_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, dist_communication_options *_swig_go_5, _goslice_ _swig_go_6) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -7956,34 +7957,7 @@ _gostring_ _wrap_dist_batch_reduce_to_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_broadcast_to_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_value *arg2 = (dist_value *) 0 ;
-  dist_destination *arg3 = (dist_destination *) 0 ;
-  dist_value **arg4 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
-  arg3 = *(dist_destination **)&_swig_go_2; 
-  arg4 = (dist_value **)_swig_go_3; 
-  
-  result = (dist_status)dist_broadcast_to(arg1,arg2,(dist_destination const *)arg3,arg4);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_gather_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_gather_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8010,35 +7984,7 @@ _gostring_ _wrap_dist_gather_cdist_bf9f84bc75002850(long long _swig_go_0, long l
 }
 
 
-_gostring_ _wrap_dist_destination_device_cdist_bf9f84bc75002850(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_destination *arg2 = (dist_destination *) 0 ;
-  char *arg3 = (char *) 0 ;
-  size_t arg4 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = *(dist_destination **)&_swig_go_1; 
-  arg3 = (char *)_swig_go_2.array; 
-  arg4 = (size_t)_swig_go_3; 
-  
-  result = (dist_status)dist_destination_device(arg1,(dist_destination const *)arg2,arg3,SWIG_STD_MOVE(arg4));
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
+_gostring_ _wrap_dist_update_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_fn arg3 = (dist_update_fn) 0 ;
@@ -8068,7 +8014,7 @@ _gostring_ _wrap_dist_update_cdist_bf9f84bc75002850(long long _swig_go_0, long l
 }
 
 
-void _wrap_dist_update_options_ungrouped_set_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_update_options_ungrouped_set_cdist_f6283ad4335f18f2(dist_update_options *_swig_go_0, intgo _swig_go_1) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t arg2 ;
   
@@ -8080,7 +8026,7 @@ void _wrap_dist_update_options_ungrouped_set_cdist_bf9f84bc75002850(dist_update_
 }
 
 
-intgo _wrap_dist_update_options_ungrouped_get_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0) {
+intgo _wrap_dist_update_options_ungrouped_get_cdist_f6283ad4335f18f2(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8093,7 +8039,7 @@ intgo _wrap_dist_update_options_ungrouped_get_cdist_bf9f84bc75002850(dist_update
 }
 
 
-dist_update_options *_wrap_new_dist_update_options_cdist_bf9f84bc75002850() {
+dist_update_options *_wrap_new_dist_update_options_cdist_f6283ad4335f18f2() {
   dist_update_options *result = 0 ;
   dist_update_options *_swig_go_result;
   
@@ -8104,7 +8050,7 @@ dist_update_options *_wrap_new_dist_update_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_update_options_cdist_bf9f84bc75002850(dist_update_options *_swig_go_0) {
+void _wrap_delete_dist_update_options_cdist_f6283ad4335f18f2(dist_update_options *_swig_go_0) {
   dist_update_options *arg1 = (dist_update_options *) 0 ;
   
   arg1 = *(dist_update_options **)&_swig_go_0; 
@@ -8114,77 +8060,7 @@ void _wrap_delete_dist_update_options_cdist_bf9f84bc75002850(dist_update_options
 }
 
 
-_gostring_ _wrap_dist_update_values_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_variable *arg2 = (dist_variable *) 0 ;
-  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
-  void *arg4 = (void *) 0 ;
-  dist_value *arg5 = (dist_value *) 0 ;
-  dist_value *arg6 = (dist_value *) 0 ;
-  dist_update_options *arg7 = (dist_update_options *) 0 ;
-  dist_value **arg8 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
-  {
-    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
-  }
-  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
-  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
-  arg7 = *(dist_update_options **)&_swig_go_5; 
-  arg8 = (dist_value **)_swig_go_6; 
-  
-  result = (dist_status)dist_update_values(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_update_non_slot_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  dist_value *arg4 = (dist_value *) 0 ;
-  dist_value *arg5 = (dist_value *) 0 ;
-  dist_update_options *arg6 = (dist_update_options *) 0 ;
-  dist_value **arg7 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_update_values : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
-  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
-  arg6 = *(dist_update_options **)&_swig_go_4; 
-  arg7 = (dist_value **)_swig_go_5; 
-  
-  result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_replica_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_replica_update_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
@@ -8220,20 +8096,7 @@ _gostring_ _wrap_dist_replica_update_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-long long _wrap_dist_value_container_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_value *arg1 = (dist_value *) 0 ;
-  dist_variable *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_variable *)dist_value_container((dist_value const *)arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_local_results_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_local_results_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8258,7 +8121,145 @@ _gostring_ _wrap_dist_local_results_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_cross_device_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_broadcast_to_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_value *arg2 = (dist_value *) 0 ;
+  dist_destination *arg3 = (dist_destination *) 0 ;
+  dist_value **arg4 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value *)dist_swig::pointer(_swig_go_1); 
+  arg3 = *(dist_destination **)&_swig_go_2; 
+  arg4 = (dist_value **)_swig_go_3; 
+  
+  result = (dist_status)dist_broadcast_to(arg1,arg2,(dist_destination const *)arg3,arg4);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_destination_device_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_destination *_swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_destination *arg2 = (dist_destination *) 0 ;
+  char *arg3 = (char *) 0 ;
+  size_t arg4 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_destination **)&_swig_go_1; 
+  arg3 = (char *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  
+  result = (dist_status)dist_destination_device(arg1,(dist_destination const *)arg2,arg3,SWIG_STD_MOVE(arg4));
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_update_values_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, dist_update_options *_swig_go_5, long long *_swig_go_6) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_variable *arg2 = (dist_variable *) 0 ;
+  dist_update_values_fn arg3 = (dist_update_values_fn) 0 ;
+  void *arg4 = (void *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_value *arg6 = (dist_value *) 0 ;
+  dist_update_options *arg7 = (dist_update_options *) 0 ;
+  dist_value **arg8 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_variable *)dist_swig::pointer(_swig_go_1); 
+  {
+    const int64_t token = _swig_go_2; arg3 = token ? dist_swig::on_update_values : nullptr; arg4 = dist_swig::pointer(token); 
+  }
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = (dist_value *)dist_swig::pointer(_swig_go_4); 
+  arg7 = *(dist_update_options **)&_swig_go_5; 
+  arg8 = (dist_value **)_swig_go_6; 
+  
+  result = (dist_status)dist_update_values(arg1,arg2,arg3,arg4,arg5,arg6,(dist_update_options const *)arg7,arg8);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_update_non_slot_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_update_options *_swig_go_4, long long *_swig_go_5) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_update_values_fn arg2 = (dist_update_values_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_value *arg4 = (dist_value *) 0 ;
+  dist_value *arg5 = (dist_value *) 0 ;
+  dist_update_options *arg6 = (dist_update_options *) 0 ;
+  dist_value **arg7 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_update_values : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = (dist_value *)dist_swig::pointer(_swig_go_2); 
+  arg5 = (dist_value *)dist_swig::pointer(_swig_go_3); 
+  arg6 = *(dist_update_options **)&_swig_go_4; 
+  arg7 = (dist_value **)_swig_go_5; 
+  
+  result = (dist_status)dist_update_non_slot(arg1,arg2,arg3,arg4,arg5,(dist_update_options const *)arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_value_container_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_value *arg1 = (dist_value *) 0 ;
+  dist_variable *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_value *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_variable *)dist_value_container((dist_value const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_cross_device_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, long long _swig_go_2, dist_destination *_swig_go_3, long long *_swig_go_4) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -8287,7 +8288,7 @@ _gostring_ _wrap_dist_cross_device_reduce_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+_gostring_ _wrap_dist_cross_device_batch_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, dist_destination *_swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_reduce_op arg2 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -8318,7 +8319,7 @@ _gostring_ _wrap_dist_cross_device_batch_reduce_cdist_bf9f84bc75002850(long long
 }
 
 
-_gostring_ _wrap_dist_cross_device_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_broadcast_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_destination *_swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_destination *arg3 = (dist_destination *) 0 ;
@@ -8345,7 +8346,7 @@ _gostring_ _wrap_dist_cross_device_broadcast_cdist_bf9f84bc75002850(long long _s
 }
 
 
-_gostring_ _wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_cross_device_gather_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -8372,7 +8373,7 @@ _gostring_ _wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_bf9f84bc75002850(intgo _swig_go_0, int *_swig_go_1) {
+_gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_f6283ad4335f18f2(intgo _swig_go_0, int *_swig_go_1) {
   int32_t arg1 ;
   dist_reduce_op *arg2 = (dist_reduce_op *) 0 ;
   dist_status result;
@@ -8395,7 +8396,7 @@ _gostring_ _wrap_dist_reduce_op_from_aggregation_cdist_bf9f84bc75002850(intgo _s
 }
 
 
-void _wrap_dist_cross_device_options_kind_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_kind_set_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8407,7 +8408,7 @@ void _wrap_dist_cross_device_options_kind_set_cdist_bf9f84bc75002850(dist_cross_
 }
 
 
-intgo _wrap_dist_cross_device_options_kind_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_kind_get_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8420,7 +8421,7 @@ intgo _wrap_dist_cross_device_options_kind_get_cdist_bf9f84bc75002850(dist_cross
 }
 
 
-void _wrap_dist_cross_device_options_num_packs_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_cross_device_options_num_packs_set_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, intgo _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t arg2 ;
   
@@ -8432,7 +8433,7 @@ void _wrap_dist_cross_device_options_num_packs_set_cdist_bf9f84bc75002850(dist_c
 }
 
 
-intgo _wrap_dist_cross_device_options_num_packs_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8445,7 +8446,7 @@ intgo _wrap_dist_cross_device_options_num_packs_get_cdist_bf9f84bc75002850(dist_
 }
 
 
-void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, _gostring_ _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -8464,7 +8465,7 @@ void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_bf9f84bc75002850
 }
 
 
-_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+_gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8477,7 +8478,7 @@ _gostring_ _wrap_dist_cross_device_options_reduce_to_device_get_cdist_bf9f84bc75
 }
 
 
-void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t arg2 ;
   
@@ -8489,7 +8490,7 @@ void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_bf9f84bc
 }
 
 
-long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -8502,7 +8503,7 @@ long long _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_bf9
 }
 
 
-void _wrap_dist_cross_device_options_count_memory_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+void _wrap_dist_cross_device_options_count_memory_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8512,7 +8513,7 @@ void _wrap_dist_cross_device_options_count_memory_cdist_bf9f84bc75002850(dist_cr
 }
 
 
-dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_bf9f84bc75002850() {
+dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_f6283ad4335f18f2() {
   dist_cross_device_options *result = 0 ;
   dist_cross_device_options *_swig_go_result;
   
@@ -8523,7 +8524,7 @@ dist_cross_device_options *_wrap_new_dist_cross_device_options_cdist_bf9f84bc750
 }
 
 
-void _wrap_delete_dist_cross_device_options_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0) {
+void _wrap_delete_dist_cross_device_options_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   
   arg1 = *(dist_cross_device_options **)&_swig_go_0; 
@@ -8533,7 +8534,7 @@ void _wrap_delete_dist_cross_device_options_cdist_bf9f84bc75002850(dist_cross_de
 }
 
 
-void _wrap_dist_cross_device_options_set_accumulate_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_cross_device_options_set_accumulate_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, long long _swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   
@@ -8545,7 +8546,7 @@ void _wrap_dist_cross_device_options_set_accumulate_cdist_bf9f84bc75002850(dist_
 }
 
 
-void _wrap_dist_cross_device_options_set_functions_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+void _wrap_dist_cross_device_options_set_functions_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8561,7 +8562,7 @@ void _wrap_dist_cross_device_options_set_functions_cdist_bf9f84bc75002850(dist_c
 }
 
 
-_gostring_ _wrap_dist_cross_device_create_cdist_bf9f84bc75002850(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_cross_device_create_cdist_f6283ad4335f18f2(dist_cross_device_options *_swig_go_0, long long *_swig_go_1) {
   dist_cross_device_options *arg1 = (dist_cross_device_options *) 0 ;
   dist_cross_device **arg2 = (dist_cross_device **) 0 ;
   dist_status result;
@@ -8584,7 +8585,7 @@ _gostring_ _wrap_dist_cross_device_create_cdist_bf9f84bc75002850(dist_cross_devi
 }
 
 
-void _wrap_dist_cross_device_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_cross_device_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   
   arg1 = (dist_cross_device *)dist_swig::pointer(_swig_go_0); 
@@ -8594,7 +8595,7 @@ void _wrap_dist_cross_device_destroy_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_cross_device_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_kind_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8607,7 +8608,7 @@ intgo _wrap_dist_cross_device_kind_cdist_bf9f84bc75002850(long long _swig_go_0) 
 }
 
 
-intgo _wrap_dist_cross_device_num_packs_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_cross_device_num_packs_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8620,7 +8621,7 @@ intgo _wrap_dist_cross_device_num_packs_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-_gostring_ _wrap_dist_cross_device_device_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_cross_device_device_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_cross_device *arg1 = (dist_cross_device *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -8633,7 +8634,7 @@ _gostring_ _wrap_dist_cross_device_device_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-void _wrap_dist_dataset_options_drop_remainder_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_drop_remainder_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8645,7 +8646,7 @@ void _wrap_dist_dataset_options_drop_remainder_set_cdist_bf9f84bc75002850(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8658,7 +8659,7 @@ intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_bf9f84bc75002850(dist_
 }
 
 
-void _wrap_dist_dataset_options_global_batch_size_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_global_batch_size_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t arg2 ;
   
@@ -8670,7 +8671,7 @@ void _wrap_dist_dataset_options_global_batch_size_set_cdist_bf9f84bc75002850(dis
 }
 
 
-long long _wrap_dist_dataset_options_global_batch_size_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_global_batch_size_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -8683,7 +8684,7 @@ long long _wrap_dist_dataset_options_global_batch_size_get_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_dist_dataset_options_shuffle_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shuffle_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8695,7 +8696,7 @@ void _wrap_dist_dataset_options_shuffle_set_cdist_bf9f84bc75002850(dist_dataset_
 }
 
 
-intgo _wrap_dist_dataset_options_shuffle_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shuffle_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8708,7 +8709,7 @@ intgo _wrap_dist_dataset_options_shuffle_get_cdist_bf9f84bc75002850(dist_dataset
 }
 
 
-void _wrap_dist_dataset_options_prefetch_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_prefetch_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8720,7 +8721,7 @@ void _wrap_dist_dataset_options_prefetch_set_cdist_bf9f84bc75002850(dist_dataset
 }
 
 
-intgo _wrap_dist_dataset_options_prefetch_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_prefetch_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8733,7 +8734,7 @@ intgo _wrap_dist_dataset_options_prefetch_get_cdist_bf9f84bc75002850(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_seed_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_dataset_options_seed_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, long long _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t arg2 ;
   
@@ -8745,7 +8746,7 @@ void _wrap_dist_dataset_options_seed_set_cdist_bf9f84bc75002850(dist_dataset_opt
 }
 
 
-long long _wrap_dist_dataset_options_seed_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+long long _wrap_dist_dataset_options_seed_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   uint64_t result;
   long long _swig_go_result;
@@ -8758,7 +8759,7 @@ long long _wrap_dist_dataset_options_seed_get_cdist_bf9f84bc75002850(dist_datase
 }
 
 
-void _wrap_dist_dataset_options_shard_policy_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_policy_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8770,7 +8771,7 @@ void _wrap_dist_dataset_options_shard_policy_set_cdist_bf9f84bc75002850(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_shard_policy_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8783,7 +8784,7 @@ intgo _wrap_dist_dataset_options_shard_policy_get_cdist_bf9f84bc75002850(dist_da
 }
 
 
-void _wrap_dist_dataset_options_num_workers_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_num_workers_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8795,7 +8796,7 @@ void _wrap_dist_dataset_options_num_workers_set_cdist_bf9f84bc75002850(dist_data
 }
 
 
-intgo _wrap_dist_dataset_options_num_workers_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_num_workers_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8808,7 +8809,7 @@ intgo _wrap_dist_dataset_options_num_workers_get_cdist_bf9f84bc75002850(dist_dat
 }
 
 
-void _wrap_dist_dataset_options_worker_index_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_index_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8820,7 +8821,7 @@ void _wrap_dist_dataset_options_worker_index_set_cdist_bf9f84bc75002850(dist_dat
 }
 
 
-intgo _wrap_dist_dataset_options_worker_index_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_index_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8833,7 +8834,7 @@ intgo _wrap_dist_dataset_options_worker_index_get_cdist_bf9f84bc75002850(dist_da
 }
 
 
-void _wrap_dist_dataset_options_worker_batches_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_worker_batches_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8845,7 +8846,7 @@ void _wrap_dist_dataset_options_worker_batches_set_cdist_bf9f84bc75002850(dist_d
 }
 
 
-intgo _wrap_dist_dataset_options_worker_batches_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8858,7 +8859,7 @@ intgo _wrap_dist_dataset_options_worker_batches_get_cdist_bf9f84bc75002850(dist_
 }
 
 
-void _wrap_dist_dataset_options_shard_hint_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_shard_hint_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8870,7 +8871,7 @@ void _wrap_dist_dataset_options_shard_hint_set_cdist_bf9f84bc75002850(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_shard_hint_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8883,7 +8884,7 @@ intgo _wrap_dist_dataset_options_shard_hint_get_cdist_bf9f84bc75002850(dist_data
 }
 
 
-void _wrap_dist_dataset_options_interleave_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_interleave_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8895,7 +8896,7 @@ void _wrap_dist_dataset_options_interleave_set_cdist_bf9f84bc75002850(dist_datas
 }
 
 
-intgo _wrap_dist_dataset_options_interleave_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_interleave_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8908,7 +8909,7 @@ intgo _wrap_dist_dataset_options_interleave_get_cdist_bf9f84bc75002850(dist_data
 }
 
 
-void _wrap_dist_dataset_options_static_shapes_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_static_shapes_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8920,7 +8921,7 @@ void _wrap_dist_dataset_options_static_shapes_set_cdist_bf9f84bc75002850(dist_da
 }
 
 
-intgo _wrap_dist_dataset_options_static_shapes_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8933,7 +8934,7 @@ intgo _wrap_dist_dataset_options_static_shapes_get_cdist_bf9f84bc75002850(dist_d
 }
 
 
-void _wrap_dist_dataset_options_replication_mode_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_replication_mode_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8945,7 +8946,7 @@ void _wrap_dist_dataset_options_replication_mode_set_cdist_bf9f84bc75002850(dist
 }
 
 
-intgo _wrap_dist_dataset_options_replication_mode_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8958,7 +8959,7 @@ intgo _wrap_dist_dataset_options_replication_mode_get_cdist_bf9f84bc75002850(dis
 }
 
 
-void _wrap_dist_dataset_options_fetch_to_device_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8970,7 +8971,7 @@ void _wrap_dist_dataset_options_fetch_to_device_set_cdist_bf9f84bc75002850(dist_
 }
 
 
-intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -8983,7 +8984,7 @@ intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_bf9f84bc75002850(dist
 }
 
 
-void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, intgo _swig_go_1) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t arg2 ;
   
@@ -8995,7 +8996,7 @@ void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_bf9f84bc750028
 }
 
 
-intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9008,7 +9009,7 @@ intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_bf9f84bc75002
 }
 
 
-dist_dataset_options *_wrap_new_dist_dataset_options_cdist_bf9f84bc75002850() {
+dist_dataset_options *_wrap_new_dist_dataset_options_cdist_f6283ad4335f18f2() {
   dist_dataset_options *result = 0 ;
   dist_dataset_options *_swig_go_result;
   
@@ -9019,7 +9020,7 @@ dist_dataset_options *_wrap_new_dist_dataset_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_dataset_options_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0) {
+void _wrap_delete_dist_dataset_options_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   
   arg1 = *(dist_dataset_options **)&_swig_go_0; 
@@ -9029,7 +9030,7 @@ void _wrap_delete_dist_dataset_options_cdist_bf9f84bc75002850(dist_dataset_optio
 }
 
 
-void _wrap_dist_dataset_options_set_batch_sizes_cdist_bf9f84bc75002850(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_dataset_options_set_batch_sizes_cdist_f6283ad4335f18f2(dist_dataset_options *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_dataset_options *arg1 = (dist_dataset_options *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -9043,7 +9044,7 @@ void _wrap_dist_dataset_options_set_batch_sizes_cdist_bf9f84bc75002850(dist_data
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_dataset_create_from_tensors_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, dist_dataset_options *_swig_go_3, long long *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   size_t arg3 ;
@@ -9075,7 +9076,7 @@ _gostring_ _wrap_dist_dataset_create_from_tensors_cdist_bf9f84bc75002850(long lo
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_callback_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_create_from_callback_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_source_fn arg2 = (dist_source_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -9106,7 +9107,393 @@ _gostring_ _wrap_dist_dataset_create_from_callback_cdist_bf9f84bc75002850(long l
 }
 
 
-_gostring_ _wrap_dist_dataset_create_from_files_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
+void _wrap_dist_input_context_num_input_pipelines_set_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_input_pipelines = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_input_pipelines);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_input_context_input_pipeline_id_set_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->input_pipeline_id = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->input_pipeline_id);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0, intgo _swig_go_1) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->num_replicas_in_sync = arg2;
+  
+}
+
+
+intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->num_replicas_in_sync);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_input_context *_wrap_new_dist_input_context_cdist_f6283ad4335f18f2() {
+  dist_input_context *result = 0 ;
+  dist_input_context *_swig_go_result;
+  
+  
+  result = (dist_input_context *)new_dist_input_context();
+  *(dist_input_context **)&_swig_go_result = (dist_input_context *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_input_context_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_f6283ad4335f18f2(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+  dist_input_context *arg1 = (dist_input_context *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(dist_input_context **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  
+  result = (dist_status)dist_input_context_per_replica_batch_size((dist_input_context const *)arg1,arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_dataset_create_from_function_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
+  void *arg3 = (void *) 0 ;
+  dist_dataset_options *arg4 = (dist_dataset_options *) 0 ;
+  dist_dataset **arg5 = (dist_dataset **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  {
+    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_dataset : nullptr; arg3 = dist_swig::pointer(token); 
+  }
+  arg4 = *(dist_dataset_options **)&_swig_go_2; 
+  arg5 = (dist_dataset **)_swig_go_3; 
+  
+  result = (dist_status)dist_dataset_create_from_function(arg1,arg2,arg3,(dist_dataset_options const *)arg4,arg5);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_dataset_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_dataset_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_iterator_create_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_iterator **arg2 = (dist_iterator **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_iterator **)_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_create(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_pass_set_cdist_f6283ad4335f18f2(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->pass = arg2;
+  
+}
+
+
+long long _wrap_dist_position_pass_get_cdist_f6283ad4335f18f2(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->pass);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_elements_set_cdist_f6283ad4335f18f2(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->elements = arg2;
+  
+}
+
+
+long long _wrap_dist_position_elements_get_cdist_f6283ad4335f18f2(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->elements);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_examples_set_cdist_f6283ad4335f18f2(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->examples = arg2;
+  
+}
+
+
+long long _wrap_dist_position_examples_get_cdist_f6283ad4335f18f2(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->examples);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_position_batches_set_cdist_f6283ad4335f18f2(dist_position *_swig_go_0, long long _swig_go_1) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->batches = arg2;
+  
+}
+
+
+long long _wrap_dist_position_batches_get_cdist_f6283ad4335f18f2(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->batches);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+dist_position *_wrap_new_dist_position_cdist_f6283ad4335f18f2() {
+  dist_position *result = 0 ;
+  dist_position *_swig_go_result;
+  
+  
+  result = (dist_position *)new_dist_position();
+  *(dist_position **)&_swig_go_result = (dist_position *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_dist_position_cdist_f6283ad4335f18f2(dist_position *_swig_go_0) {
+  dist_position *arg1 = (dist_position *) 0 ;
+  
+  arg1 = *(dist_position **)&_swig_go_0; 
+  
+  delete arg1;
+  
+}
+
+
+_gostring_ _wrap_dist_iterator_position_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_position *_swig_go_1) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  dist_position *arg2 = (dist_position *) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_position **)&_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_position(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_iterator_create_at_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
+  dist_dataset *arg1 = (dist_dataset *) 0 ;
+  dist_position *arg2 = (dist_position *) 0 ;
+  dist_iterator **arg3 = (dist_iterator **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
+  arg2 = *(dist_position **)&_swig_go_1; 
+  arg3 = (dist_iterator **)_swig_go_2; 
+  
+  result = (dist_status)dist_iterator_create_at(arg1,(dist_position const *)arg2,arg3);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_iterator_next_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  dist_value **arg2 = (dist_value **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (dist_value **)_swig_go_1; 
+  
+  result = (dist_status)dist_iterator_next(arg1,arg2);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_iterator_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_iterator *arg1 = (dist_iterator *) 0 ;
+  
+  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_iterator_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_dataset_create_from_files_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_dataset_options *_swig_go_4, long long *_swig_go_5) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -9148,158 +9535,7 @@ _gostring_ _wrap_dist_dataset_create_from_files_cdist_bf9f84bc75002850(long long
 }
 
 
-void _wrap_dist_input_context_num_input_pipelines_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_input_pipelines = arg2;
-  
-}
-
-
-intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_input_pipelines);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_input_context_input_pipeline_id_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->input_pipeline_id = arg2;
-  
-}
-
-
-intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->input_pipeline_id);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, intgo _swig_go_1) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t arg2 ;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  arg2 = (int32_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->num_replicas_in_sync = arg2;
-  
-}
-
-
-intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  result = (int32_t) ((arg1)->num_replicas_in_sync);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-dist_input_context *_wrap_new_dist_input_context_cdist_bf9f84bc75002850() {
-  dist_input_context *result = 0 ;
-  dist_input_context *_swig_go_result;
-  
-  
-  result = (dist_input_context *)new_dist_input_context();
-  *(dist_input_context **)&_swig_go_result = (dist_input_context *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_input_context_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-_gostring_ _wrap_dist_input_context_per_replica_batch_size_cdist_bf9f84bc75002850(dist_input_context *_swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
-  dist_input_context *arg1 = (dist_input_context *) 0 ;
-  int64_t arg2 ;
-  int64_t *arg3 = (int64_t *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = *(dist_input_context **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t *)_swig_go_2; 
-  
-  result = (dist_status)dist_input_context_per_replica_batch_size((dist_input_context const *)arg1,arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_dataset_create_from_function_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_dataset_options *_swig_go_2, long long *_swig_go_3) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_dataset_fn arg2 = (dist_dataset_fn) 0 ;
-  void *arg3 = (void *) 0 ;
-  dist_dataset_options *arg4 = (dist_dataset_options *) 0 ;
-  dist_dataset **arg5 = (dist_dataset **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  {
-    const int64_t token = _swig_go_1; arg2 = token ? dist_swig::on_dataset : nullptr; arg3 = dist_swig::pointer(token); 
-  }
-  arg4 = *(dist_dataset_options **)&_swig_go_2; 
-  arg5 = (dist_dataset **)_swig_go_3; 
-  
-  result = (dist_status)dist_dataset_create_from_function(arg1,arg2,arg3,(dist_dataset_options const *)arg4,arg5);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_batch_sizes_for_worker_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9330,7 +9566,7 @@ _gostring_ _wrap_dist_batch_sizes_for_worker_cdist_bf9f84bc75002850(long long _s
 }
 
 
-_gostring_ _wrap_dist_dataset_element_spec_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_dataset_element_spec_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9353,7 +9589,7 @@ _gostring_ _wrap_dist_dataset_element_spec_cdist_bf9f84bc75002850(long long _swi
 }
 
 
-_gostring_ _wrap_dist_dataset_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_dataset_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long *_swig_go_3) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_dataset_reduce_fn arg3 = (dist_dataset_reduce_fn) 0 ;
@@ -9383,7 +9619,7 @@ _gostring_ _wrap_dist_dataset_reduce_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_dataset_check_shards_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_dataset_check_shards_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_dataset *arg1 = (dist_dataset *) 0 ;
   int64_t arg2 ;
   dist_status result;
@@ -9406,232 +9642,7 @@ _gostring_ _wrap_dist_dataset_check_shards_cdist_bf9f84bc75002850(long long _swi
 }
 
 
-void _wrap_dist_dataset_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_dataset *arg1 = (dist_dataset *) 0 ;
-  
-  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_dataset_destroy(arg1);
-  
-}
-
-
-_gostring_ _wrap_dist_iterator_create_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
-  dist_dataset *arg1 = (dist_dataset *) 0 ;
-  dist_iterator **arg2 = (dist_iterator **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_iterator **)_swig_go_1; 
-  
-  result = (dist_status)dist_iterator_create(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_position_pass_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->pass = arg2;
-  
-}
-
-
-long long _wrap_dist_position_pass_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->pass);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_position_elements_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->elements = arg2;
-  
-}
-
-
-long long _wrap_dist_position_elements_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->elements);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_position_examples_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->examples = arg2;
-  
-}
-
-
-long long _wrap_dist_position_examples_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->examples);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_position_batches_set_cdist_bf9f84bc75002850(dist_position *_swig_go_0, long long _swig_go_1) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t arg2 ;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  if (arg1) (arg1)->batches = arg2;
-  
-}
-
-
-long long _wrap_dist_position_batches_get_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  
-  result = (int64_t) ((arg1)->batches);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-dist_position *_wrap_new_dist_position_cdist_bf9f84bc75002850() {
-  dist_position *result = 0 ;
-  dist_position *_swig_go_result;
-  
-  
-  result = (dist_position *)new_dist_position();
-  *(dist_position **)&_swig_go_result = (dist_position *)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_delete_dist_position_cdist_bf9f84bc75002850(dist_position *_swig_go_0) {
-  dist_position *arg1 = (dist_position *) 0 ;
-  
-  arg1 = *(dist_position **)&_swig_go_0; 
-  
-  delete arg1;
-  
-}
-
-
-_gostring_ _wrap_dist_iterator_position_cdist_bf9f84bc75002850(long long _swig_go_0, dist_position *_swig_go_1) {
-  dist_iterator *arg1 = (dist_iterator *) 0 ;
-  dist_position *arg2 = (dist_position *) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
-  arg2 = *(dist_position **)&_swig_go_1; 
-  
-  result = (dist_status)dist_iterator_position(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_iterator_create_at_cdist_bf9f84bc75002850(long long _swig_go_0, dist_position *_swig_go_1, long long *_swig_go_2) {
-  dist_dataset *arg1 = (dist_dataset *) 0 ;
-  dist_position *arg2 = (dist_position *) 0 ;
-  dist_iterator **arg3 = (dist_iterator **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_dataset *)dist_swig::pointer(_swig_go_0); 
-  arg2 = *(dist_position **)&_swig_go_1; 
-  arg3 = (dist_iterator **)_swig_go_2; 
-  
-  result = (dist_status)dist_iterator_create_at(arg1,(dist_position const *)arg2,arg3);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_iterator_next_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
-  dist_iterator *arg1 = (dist_iterator *) 0 ;
-  dist_value **arg2 = (dist_value **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (dist_value **)_swig_go_1; 
-  
-  result = (dist_status)dist_iterator_next(arg1,arg2);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_iterator_next_optional_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_iterator_next_optional_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_iterator *arg1 = (dist_iterator *) 0 ;
   dist_value **arg2 = (dist_value **) 0 ;
   dist_status result;
@@ -9654,17 +9665,7 @@ _gostring_ _wrap_dist_iterator_next_optional_cdist_bf9f84bc75002850(long long _s
 }
 
 
-void _wrap_dist_iterator_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_iterator *arg1 = (dist_iterator *) 0 ;
-  
-  arg1 = (dist_iterator *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_iterator_destroy(arg1);
-  
-}
-
-
-void _wrap_dist_drift_num_copies_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_num_copies_set_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9676,7 +9677,7 @@ void _wrap_dist_drift_num_copies_set_cdist_bf9f84bc75002850(dist_drift *_swig_go
 }
 
 
-intgo _wrap_dist_drift_num_copies_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_num_copies_get_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9689,7 +9690,7 @@ intgo _wrap_dist_drift_num_copies_get_cdist_bf9f84bc75002850(dist_drift *_swig_g
 }
 
 
-void _wrap_dist_drift_replica_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_replica_set_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9701,7 +9702,7 @@ void _wrap_dist_drift_replica_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0,
 }
 
 
-intgo _wrap_dist_drift_replica_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_replica_get_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9714,7 +9715,7 @@ intgo _wrap_dist_drift_replica_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0
 }
 
 
-void _wrap_dist_drift_expected_replica_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_drift_expected_replica_set_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0, intgo _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t arg2 ;
   
@@ -9726,7 +9727,7 @@ void _wrap_dist_drift_expected_replica_set_cdist_bf9f84bc75002850(dist_drift *_s
 }
 
 
-intgo _wrap_dist_drift_expected_replica_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
+intgo _wrap_dist_drift_expected_replica_get_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9739,7 +9740,7 @@ intgo _wrap_dist_drift_expected_replica_get_cdist_bf9f84bc75002850(dist_drift *_
 }
 
 
-void _wrap_dist_drift_element_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_drift_element_set_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0, long long _swig_go_1) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t arg2 ;
   
@@ -9751,7 +9752,7 @@ void _wrap_dist_drift_element_set_cdist_bf9f84bc75002850(dist_drift *_swig_go_0,
 }
 
 
-long long _wrap_dist_drift_element_get_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
+long long _wrap_dist_drift_element_get_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -9764,7 +9765,7 @@ long long _wrap_dist_drift_element_get_cdist_bf9f84bc75002850(dist_drift *_swig_
 }
 
 
-dist_drift *_wrap_new_dist_drift_cdist_bf9f84bc75002850() {
+dist_drift *_wrap_new_dist_drift_cdist_f6283ad4335f18f2() {
   dist_drift *result = 0 ;
   dist_drift *_swig_go_result;
   
@@ -9775,7 +9776,7 @@ dist_drift *_wrap_new_dist_drift_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_drift_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
+void _wrap_delete_dist_drift_cdist_f6283ad4335f18f2(dist_drift *_swig_go_0) {
   dist_drift *arg1 = (dist_drift *) 0 ;
   
   arg1 = *(dist_drift **)&_swig_go_0; 
@@ -9785,7 +9786,7 @@ void _wrap_delete_dist_drift_cdist_bf9f84bc75002850(dist_drift *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_variable_check_drift_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
+_gostring_ _wrap_dist_variable_check_drift_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, dist_drift *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_drift *arg3 = (dist_drift *) 0 ;
@@ -9810,7 +9811,7 @@ _gostring_ _wrap_dist_variable_check_drift_cdist_bf9f84bc75002850(long long _swi
 }
 
 
-_gostring_ _wrap_dist_metric_create_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_metric_create_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, long long *_swig_go_3) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -9842,7 +9843,7 @@ _gostring_ _wrap_dist_metric_create_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_update_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_metric_update_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -9880,7 +9881,7 @@ _gostring_ _wrap_dist_metric_update_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_result_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
+_gostring_ _wrap_dist_metric_result_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, double *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -9905,7 +9906,7 @@ _gostring_ _wrap_dist_metric_result_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_metric_reset_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_metric_reset_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_metric *arg2 = (dist_metric *) 0 ;
   dist_status result;
@@ -9928,7 +9929,7 @@ _gostring_ _wrap_dist_metric_reset_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-intgo _wrap_dist_metric_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_metric_kind_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -9941,7 +9942,7 @@ intgo _wrap_dist_metric_kind_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_metric_name_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_metric_name_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -9954,7 +9955,7 @@ _gostring_ _wrap_dist_metric_name_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-long long _wrap_dist_metric_variable_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_metric_variable_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   dist_variable *result = 0 ;
   long long _swig_go_result;
@@ -9967,7 +9968,7 @@ long long _wrap_dist_metric_variable_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-void _wrap_dist_metric_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_metric_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_metric *arg1 = (dist_metric *) 0 ;
   
   arg1 = (dist_metric *)dist_swig::pointer(_swig_go_0); 
@@ -9977,7 +9978,7 @@ void _wrap_dist_metric_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_average_loss_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+_gostring_ _wrap_dist_average_loss_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10015,7 +10016,7 @@ _gostring_ _wrap_dist_average_loss_cdist_bf9f84bc75002850(long long _swig_go_0, 
 }
 
 
-_gostring_ _wrap_dist_scale_regularization_loss_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_scale_regularization_loss_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10046,7 +10047,7 @@ _gostring_ _wrap_dist_scale_regularization_loss_cdist_bf9f84bc75002850(long long
 }
 
 
-_gostring_ _wrap_dist_scope_enter_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_enter_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10067,7 +10068,7 @@ _gostring_ _wrap_dist_scope_enter_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_scope_exit_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_scope_exit_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10088,7 +10089,7 @@ _gostring_ _wrap_dist_scope_exit_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_set_strategy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_set_strategy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10109,7 +10110,7 @@ _gostring_ _wrap_dist_set_strategy_cdist_bf9f84bc75002850(long long _swig_go_0) 
 }
 
 
-long long _wrap_dist_get_strategy_cdist_bf9f84bc75002850() {
+long long _wrap_dist_get_strategy_cdist_f6283ad4335f18f2() {
   dist_strategy *result = 0 ;
   long long _swig_go_result;
   
@@ -10120,7 +10121,7 @@ long long _wrap_dist_get_strategy_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_dist_has_strategy_cdist_bf9f84bc75002850() {
+intgo _wrap_dist_has_strategy_cdist_f6283ad4335f18f2() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10131,7 +10132,7 @@ intgo _wrap_dist_has_strategy_cdist_bf9f84bc75002850() {
 }
 
 
-intgo _wrap_dist_in_cross_replica_context_cdist_bf9f84bc75002850() {
+intgo _wrap_dist_in_cross_replica_context_cdist_f6283ad4335f18f2() {
   int32_t result;
   intgo _swig_go_result;
   
@@ -10142,7 +10143,7 @@ intgo _wrap_dist_in_cross_replica_context_cdist_bf9f84bc75002850() {
 }
 
 
-long long _wrap_dist_get_replica_cdist_bf9f84bc75002850() {
+long long _wrap_dist_get_replica_cdist_f6283ad4335f18f2() {
   dist_replica *result = 0 ;
   long long _swig_go_result;
   
@@ -10153,7 +10154,7 @@ long long _wrap_dist_get_replica_cdist_bf9f84bc75002850() {
 }
 
 
-_gostring_ _wrap_dist_colocate_enter_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_colocate_enter_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -10176,7 +10177,7 @@ _gostring_ _wrap_dist_colocate_enter_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_colocate_exit_cdist_bf9f84bc75002850(long long _swig_go_0) {
+_gostring_ _wrap_dist_colocate_exit_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -10197,7 +10198,7 @@ _gostring_ _wrap_dist_colocate_exit_cdist_bf9f84bc75002850(long long _swig_go_0)
 }
 
 
-void _wrap_dist_checkpoint_options_position_set_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
+void _wrap_dist_checkpoint_options_position_set_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0, dist_position *_swig_go_1) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *arg2 = (dist_position *) 0 ;
   
@@ -10209,7 +10210,7 @@ void _wrap_dist_checkpoint_options_position_set_cdist_bf9f84bc75002850(dist_chec
 }
 
 
-dist_position *_wrap_dist_checkpoint_options_position_get_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0) {
+dist_position *_wrap_dist_checkpoint_options_position_get_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   dist_position *result = 0 ;
   dist_position *_swig_go_result;
@@ -10222,7 +10223,7 @@ dist_position *_wrap_dist_checkpoint_options_position_get_cdist_bf9f84bc75002850
 }
 
 
-dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_bf9f84bc75002850() {
+dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_f6283ad4335f18f2() {
   dist_checkpoint_options *result = 0 ;
   dist_checkpoint_options *_swig_go_result;
   
@@ -10233,7 +10234,7 @@ dist_checkpoint_options *_wrap_new_dist_checkpoint_options_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_delete_dist_checkpoint_options_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0) {
+void _wrap_delete_dist_checkpoint_options_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   
   arg1 = *(dist_checkpoint_options **)&_swig_go_0; 
@@ -10243,7 +10244,7 @@ void _wrap_delete_dist_checkpoint_options_cdist_bf9f84bc75002850(dist_checkpoint
 }
 
 
-void _wrap_dist_checkpoint_options_set_names_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_names_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10264,7 +10265,7 @@ void _wrap_dist_checkpoint_options_set_names_cdist_bf9f84bc75002850(dist_checkpo
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10285,7 +10286,7 @@ void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_bf9f84bc75002850(dist
 }
 
 
-void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_bf9f84bc75002850(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f6283ad4335f18f2(dist_checkpoint_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_checkpoint_options *arg1 = (dist_checkpoint_options *) 0 ;
   char **arg2 = (char **) 0 ;
   size_t arg3 ;
@@ -10306,7 +10307,7 @@ void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_bf9f84bc75002850(dis
 }
 
 
-_gostring_ _wrap_dist_checkpoint_save_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_save_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10340,7 +10341,7 @@ _gostring_ _wrap_dist_checkpoint_save_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_load_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
+_gostring_ _wrap_dist_checkpoint_load_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_checkpoint_options *_swig_go_4) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_variable **arg3 = (dist_variable **) 0 ;
@@ -10374,7 +10375,7 @@ _gostring_ _wrap_dist_checkpoint_load_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_open_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_open_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_checkpoint **arg3 = (dist_checkpoint **) 0 ;
@@ -10404,7 +10405,7 @@ _gostring_ _wrap_dist_checkpoint_open_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_size_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_size_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10417,7 +10418,7 @@ long long _wrap_dist_checkpoint_size_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-_gostring_ _wrap_dist_checkpoint_name_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_name_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10432,7 +10433,7 @@ _gostring_ _wrap_dist_checkpoint_name_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_spec_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_spec_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -10475,7 +10476,7 @@ _gostring_ _wrap_dist_checkpoint_spec_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_checkpoint_read_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_checkpoint_read_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -10505,7 +10506,7 @@ _gostring_ _wrap_dist_checkpoint_read_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-long long _wrap_dist_checkpoint_num_metadata_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_checkpoint_num_metadata_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10518,7 +10519,7 @@ long long _wrap_dist_checkpoint_num_metadata_cdist_bf9f84bc75002850(long long _s
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_key_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   size_t arg2 ;
   char *result = 0 ;
@@ -10533,7 +10534,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_key_cdist_bf9f84bc75002850(long long _
 }
 
 
-_gostring_ _wrap_dist_checkpoint_metadata_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_dist_checkpoint_metadata_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -10553,7 +10554,7 @@ _gostring_ _wrap_dist_checkpoint_metadata_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-void _wrap_dist_checkpoint_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
+void _wrap_dist_checkpoint_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_checkpoint *arg1 = (dist_checkpoint *) 0 ;
   
   arg1 = (dist_checkpoint *)dist_swig::pointer(_swig_go_0); 
@@ -10563,7 +10564,7 @@ void _wrap_dist_checkpoint_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) 
 }
 
 
-dist_topology_options *_wrap_new_dist_topology_options_cdist_bf9f84bc75002850() {
+dist_topology_options *_wrap_new_dist_topology_options_cdist_f6283ad4335f18f2() {
   dist_topology_options *result = 0 ;
   dist_topology_options *_swig_go_result;
   
@@ -10574,7 +10575,7 @@ dist_topology_options *_wrap_new_dist_topology_options_cdist_bf9f84bc75002850() 
 }
 
 
-void _wrap_delete_dist_topology_options_cdist_bf9f84bc75002850(dist_topology_options *_swig_go_0) {
+void _wrap_delete_dist_topology_options_cdist_f6283ad4335f18f2(dist_topology_options *_swig_go_0) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   
   arg1 = *(dist_topology_options **)&_swig_go_0; 
@@ -10584,7 +10585,7 @@ void _wrap_delete_dist_topology_options_cdist_bf9f84bc75002850(dist_topology_opt
 }
 
 
-_gostring_ _wrap_dist_topology_create_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
+_gostring_ _wrap_dist_topology_create_cdist_f6283ad4335f18f2(_goslice_ _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, dist_topology_options *_swig_go_5, long long *_swig_go_6) {
   int32_t *arg1 = (int32_t *) 0 ;
   size_t arg2 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10617,7 +10618,60 @@ _gostring_ _wrap_dist_topology_create_cdist_bf9f84bc75002850(_goslice_ _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_from_host_cdist_bf9f84bc75002850(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
+void _wrap_dist_topology_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_topology_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_device_assignment_build_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
+  dist_topology *arg1 = (dist_topology *) 0 ;
+  int32_t *arg2 = (int32_t *) 0 ;
+  int32_t *arg3 = (int32_t *) 0 ;
+  size_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  dist_device_assignment **arg7 = (dist_device_assignment **) 0 ;
+  dist_status result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
+  arg2 = (int32_t *)_swig_go_1.array; 
+  arg3 = (int32_t *)_swig_go_2.array; 
+  arg4 = (size_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (dist_device_assignment **)_swig_go_6; 
+  
+  result = (dist_status)dist_device_assignment_build(arg1,(int const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4),arg5,arg6,arg7);
+  
+  if (result == DIST_OK) {
+    _swig_go_result.p = 0;
+    _swig_go_result.n = 0;
+  } else {
+    const std::string record = dist_swig_error(result);
+    _swig_go_result = Swig_AllocateString(record.data(), record.size());
+  }
+  
+  return _swig_go_result;
+}
+
+
+void _wrap_dist_device_assignment_destroy_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
+  
+  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
+  
+  dist_device_assignment_destroy(arg1);
+  
+}
+
+
+_gostring_ _wrap_dist_topology_from_host_cdist_f6283ad4335f18f2(dist_topology_options *_swig_go_0, long long *_swig_go_1) {
   dist_topology_options *arg1 = (dist_topology_options *) 0 ;
   dist_topology **arg2 = (dist_topology **) 0 ;
   dist_status result;
@@ -10640,17 +10694,7 @@ _gostring_ _wrap_dist_topology_from_host_cdist_bf9f84bc75002850(dist_topology_op
 }
 
 
-void _wrap_dist_topology_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_topology *arg1 = (dist_topology *) 0 ;
-  
-  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_topology_destroy(arg1);
-  
-}
-
-
-intgo _wrap_dist_topology_mesh_rank_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_topology_mesh_rank_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10663,7 +10707,7 @@ intgo _wrap_dist_topology_mesh_rank_cdist_bf9f84bc75002850(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_tasks_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_tasks_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10676,7 +10720,7 @@ intgo _wrap_dist_topology_num_tasks_cdist_bf9f84bc75002850(long long _swig_go_0)
 }
 
 
-intgo _wrap_dist_topology_num_devices_per_task_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_topology_num_devices_per_task_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10689,7 +10733,7 @@ intgo _wrap_dist_topology_num_devices_per_task_cdist_bf9f84bc75002850(long long 
 }
 
 
-long long _wrap_dist_topology_num_missing_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_topology_num_missing_devices_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   size_t result;
   long long _swig_go_result;
@@ -10702,7 +10746,7 @@ long long _wrap_dist_topology_num_missing_devices_cdist_bf9f84bc75002850(long lo
 }
 
 
-_gostring_ _wrap_dist_topology_task_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_task_at_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10727,7 +10771,7 @@ _gostring_ _wrap_dist_topology_task_at_cdist_bf9f84bc75002850(long long _swig_go
 }
 
 
-_gostring_ _wrap_dist_topology_device_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_device_at_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10752,7 +10796,7 @@ _gostring_ _wrap_dist_topology_device_at_cdist_bf9f84bc75002850(long long _swig_
 }
 
 
-_gostring_ _wrap_dist_topology_cpu_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
+_gostring_ _wrap_dist_topology_cpu_at_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, int *_swig_go_2) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -10777,7 +10821,7 @@ _gostring_ _wrap_dist_topology_cpu_at_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-_gostring_ _wrap_dist_topology_device_name_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_device_name_at_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10812,7 +10856,7 @@ _gostring_ _wrap_dist_topology_device_name_at_cdist_bf9f84bc75002850(long long _
 }
 
 
-_gostring_ _wrap_dist_topology_host_name_at_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
+_gostring_ _wrap_dist_topology_host_name_at_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -10847,40 +10891,7 @@ _gostring_ _wrap_dist_topology_host_name_at_cdist_bf9f84bc75002850(long long _sw
 }
 
 
-_gostring_ _wrap_dist_device_assignment_build_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long *_swig_go_6) {
-  dist_topology *arg1 = (dist_topology *) 0 ;
-  int32_t *arg2 = (int32_t *) 0 ;
-  int32_t *arg3 = (int32_t *) 0 ;
-  size_t arg4 ;
-  int32_t arg5 ;
-  int32_t arg6 ;
-  dist_device_assignment **arg7 = (dist_device_assignment **) 0 ;
-  dist_status result;
-  _gostring_ _swig_go_result;
-  
-  arg1 = (dist_topology *)dist_swig::pointer(_swig_go_0); 
-  arg2 = (int32_t *)_swig_go_1.array; 
-  arg3 = (int32_t *)_swig_go_2.array; 
-  arg4 = (size_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
-  arg7 = (dist_device_assignment **)_swig_go_6; 
-  
-  result = (dist_status)dist_device_assignment_build(arg1,(int const *)arg2,(int const *)arg3,SWIG_STD_MOVE(arg4),arg5,arg6,arg7);
-  
-  if (result == DIST_OK) {
-    _swig_go_result.p = 0;
-    _swig_go_result.n = 0;
-  } else {
-    const std::string record = dist_swig_error(result);
-    _swig_go_result = Swig_AllocateString(record.data(), record.size());
-  }
-  
-  return _swig_go_result;
-}
-
-
-_gostring_ _wrap_dist_device_assignment_create_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_create_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long *_swig_go_5) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   int32_t arg3 ;
@@ -10911,7 +10922,7 @@ _gostring_ _wrap_dist_device_assignment_create_cdist_bf9f84bc75002850(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_create_single_cdist_bf9f84bc75002850(long long _swig_go_0, long long *_swig_go_1) {
+_gostring_ _wrap_dist_device_assignment_create_single_cdist_f6283ad4335f18f2(long long _swig_go_0, long long *_swig_go_1) {
   dist_topology *arg1 = (dist_topology *) 0 ;
   dist_device_assignment **arg2 = (dist_device_assignment **) 0 ;
   dist_status result;
@@ -10934,17 +10945,7 @@ _gostring_ _wrap_dist_device_assignment_create_single_cdist_bf9f84bc75002850(lon
 }
 
 
-void _wrap_dist_device_assignment_destroy_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
-  
-  arg1 = (dist_device_assignment *)dist_swig::pointer(_swig_go_0); 
-  
-  dist_device_assignment_destroy(arg1);
-  
-}
-
-
-long long _wrap_dist_device_assignment_topology_cdist_bf9f84bc75002850(long long _swig_go_0) {
+long long _wrap_dist_device_assignment_topology_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   dist_topology *result = 0 ;
   long long _swig_go_result;
@@ -10957,7 +10958,7 @@ long long _wrap_dist_device_assignment_topology_cdist_bf9f84bc75002850(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_replicas_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_replicas_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10970,7 +10971,7 @@ intgo _wrap_dist_device_assignment_num_replicas_cdist_bf9f84bc75002850(long long
 }
 
 
-intgo _wrap_dist_device_assignment_num_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -10983,7 +10984,7 @@ intgo _wrap_dist_device_assignment_num_logical_devices_cdist_bf9f84bc75002850(lo
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_assignment_device_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, int *_swig_go_3) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11010,7 +11011,7 @@ _gostring_ _wrap_dist_device_assignment_device_cdist_bf9f84bc75002850(long long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_device_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_device_name_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11047,7 +11048,7 @@ _gostring_ _wrap_dist_device_assignment_device_name_cdist_bf9f84bc75002850(long 
 }
 
 
-_gostring_ _wrap_dist_device_assignment_host_name_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_dist_device_assignment_host_name_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _gostring_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5) {
   dist_device_assignment *arg1 = (dist_device_assignment *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -11084,7 +11085,7 @@ _gostring_ _wrap_dist_device_assignment_host_name_cdist_bf9f84bc75002850(long lo
 }
 
 
-void _wrap_dist_partition_kind_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_kind_set_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11096,7 +11097,7 @@ void _wrap_dist_partition_kind_set_cdist_bf9f84bc75002850(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_kind_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_kind_get_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11109,7 +11110,7 @@ intgo _wrap_dist_partition_kind_get_cdist_bf9f84bc75002850(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_num_logical_devices_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_num_logical_devices_set_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11121,7 +11122,7 @@ void _wrap_dist_partition_num_logical_devices_set_cdist_bf9f84bc75002850(dist_pa
 }
 
 
-intgo _wrap_dist_partition_num_logical_devices_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_num_logical_devices_get_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11134,7 +11135,7 @@ intgo _wrap_dist_partition_num_logical_devices_get_cdist_bf9f84bc75002850(dist_p
 }
 
 
-void _wrap_dist_partition_logical_device_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_logical_device_set_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11146,7 +11147,7 @@ void _wrap_dist_partition_logical_device_set_cdist_bf9f84bc75002850(dist_partiti
 }
 
 
-intgo _wrap_dist_partition_logical_device_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_logical_device_get_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11159,7 +11160,7 @@ intgo _wrap_dist_partition_logical_device_get_cdist_bf9f84bc75002850(dist_partit
 }
 
 
-void _wrap_dist_partition_uneven_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_uneven_set_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11171,7 +11172,7 @@ void _wrap_dist_partition_uneven_set_cdist_bf9f84bc75002850(dist_partition *_swi
 }
 
 
-intgo _wrap_dist_partition_uneven_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_uneven_get_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11184,7 +11185,7 @@ intgo _wrap_dist_partition_uneven_get_cdist_bf9f84bc75002850(dist_partition *_sw
 }
 
 
-void _wrap_dist_partition_spmd_set_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_partition_spmd_set_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, intgo _swig_go_1) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t arg2 ;
   
@@ -11196,7 +11197,7 @@ void _wrap_dist_partition_spmd_set_cdist_bf9f84bc75002850(dist_partition *_swig_
 }
 
 
-intgo _wrap_dist_partition_spmd_get_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+intgo _wrap_dist_partition_spmd_get_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11209,7 +11210,7 @@ intgo _wrap_dist_partition_spmd_get_cdist_bf9f84bc75002850(dist_partition *_swig
 }
 
 
-dist_partition *_wrap_new_dist_partition_cdist_bf9f84bc75002850() {
+dist_partition *_wrap_new_dist_partition_cdist_f6283ad4335f18f2() {
   dist_partition *result = 0 ;
   dist_partition *_swig_go_result;
   
@@ -11220,7 +11221,7 @@ dist_partition *_wrap_new_dist_partition_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_partition_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+void _wrap_delete_dist_partition_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   
   arg1 = *(dist_partition **)&_swig_go_0; 
@@ -11230,7 +11231,7 @@ void _wrap_delete_dist_partition_cdist_bf9f84bc75002850(dist_partition *_swig_go
 }
 
 
-void _wrap_dist_partition_set_shape_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_shape_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11244,7 +11245,7 @@ void _wrap_dist_partition_set_shape_cdist_bf9f84bc75002850(dist_partition *_swig
 }
 
 
-void _wrap_dist_partition_set_dimensions_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_partition_set_dimensions_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11258,7 +11259,7 @@ void _wrap_dist_partition_set_dimensions_cdist_bf9f84bc75002850(dist_partition *
 }
 
 
-_gostring_ _wrap_dist_partition_check_cdist_bf9f84bc75002850(dist_partition *_swig_go_0) {
+_gostring_ _wrap_dist_partition_check_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_status result;
   _gostring_ _swig_go_result;
@@ -11279,33 +11280,7 @@ _gostring_ _wrap_dist_partition_check_cdist_bf9f84bc75002850(dist_partition *_sw
 }
 
 
-intgo _wrap_dist_strategy_num_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  int32_t result;
-  intgo _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (int32_t)dist_strategy_num_logical_devices((dist_strategy const *)arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_dist_strategy_device_assignment_cdist_bf9f84bc75002850(long long _swig_go_0) {
-  dist_strategy *arg1 = (dist_strategy *) 0 ;
-  dist_device_assignment *result = 0 ;
-  long long _swig_go_result;
-  
-  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
-  
-  result = (dist_device_assignment *)dist_strategy_device_assignment((dist_strategy const *)arg1);
-  _swig_go_result = dist_swig::number(result); 
-  return _swig_go_result;
-}
-
-
-void _wrap_dist_split_options_uneven_set_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_split_options_uneven_set_cdist_f6283ad4335f18f2(dist_split_options *_swig_go_0, intgo _swig_go_1) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t arg2 ;
   
@@ -11317,7 +11292,7 @@ void _wrap_dist_split_options_uneven_set_cdist_bf9f84bc75002850(dist_split_optio
 }
 
 
-intgo _wrap_dist_split_options_uneven_get_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0) {
+intgo _wrap_dist_split_options_uneven_get_cdist_f6283ad4335f18f2(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11330,7 +11305,7 @@ intgo _wrap_dist_split_options_uneven_get_cdist_bf9f84bc75002850(dist_split_opti
 }
 
 
-dist_split_options *_wrap_new_dist_split_options_cdist_bf9f84bc75002850() {
+dist_split_options *_wrap_new_dist_split_options_cdist_f6283ad4335f18f2() {
   dist_split_options *result = 0 ;
   dist_split_options *_swig_go_result;
   
@@ -11341,7 +11316,7 @@ dist_split_options *_wrap_new_dist_split_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_split_options_cdist_bf9f84bc75002850(dist_split_options *_swig_go_0) {
+void _wrap_delete_dist_split_options_cdist_f6283ad4335f18f2(dist_split_options *_swig_go_0) {
   dist_split_options *arg1 = (dist_split_options *) 0 ;
   
   arg1 = *(dist_split_options **)&_swig_go_0; 
@@ -11351,7 +11326,7 @@ void _wrap_delete_dist_split_options_cdist_bf9f84bc75002850(dist_split_options *
 }
 
 
-_gostring_ _wrap_dist_assign_to_logical_device_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
+_gostring_ _wrap_dist_assign_to_logical_device_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, intgo _swig_go_2, long long *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -11378,7 +11353,7 @@ _gostring_ _wrap_dist_assign_to_logical_device_cdist_bf9f84bc75002850(long long 
 }
 
 
-_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_replicate_to_logical_devices_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_value **arg3 = (dist_value **) 0 ;
@@ -11403,7 +11378,33 @@ _gostring_ _wrap_dist_replicate_to_logical_devices_cdist_bf9f84bc75002850(long l
 }
 
 
-_gostring_ _wrap_dist_value_partition_cdist_bf9f84bc75002850(long long _swig_go_0, dist_partition *_swig_go_1) {
+intgo _wrap_dist_strategy_num_logical_devices_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (int32_t)dist_strategy_num_logical_devices((dist_strategy const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_dist_strategy_device_assignment_cdist_f6283ad4335f18f2(long long _swig_go_0) {
+  dist_strategy *arg1 = (dist_strategy *) 0 ;
+  dist_device_assignment *result = 0 ;
+  long long _swig_go_result;
+  
+  arg1 = (dist_strategy *)dist_swig::pointer(_swig_go_0); 
+  
+  result = (dist_device_assignment *)dist_strategy_device_assignment((dist_strategy const *)arg1);
+  _swig_go_result = dist_swig::number(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_dist_value_partition_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_partition *_swig_go_1) {
   dist_value *arg1 = (dist_value *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_status result;
@@ -11426,7 +11427,7 @@ _gostring_ _wrap_dist_value_partition_cdist_bf9f84bc75002850(long long _swig_go_
 }
 
 
-void _wrap_dist_devices_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_timeout_ns_set_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t arg2 ;
   
@@ -11438,7 +11439,7 @@ void _wrap_dist_devices_options_timeout_ns_set_cdist_bf9f84bc75002850(dist_devic
 }
 
 
-long long _wrap_dist_devices_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_timeout_ns_get_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -11451,7 +11452,7 @@ long long _wrap_dist_devices_options_timeout_ns_get_cdist_bf9f84bc75002850(dist_
 }
 
 
-void _wrap_dist_devices_options_cancel_set_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, long long _swig_go_1) {
+void _wrap_dist_devices_options_cancel_set_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0, long long _swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *arg2 = (dist_cancel *) 0 ;
   
@@ -11463,7 +11464,7 @@ void _wrap_dist_devices_options_cancel_set_cdist_bf9f84bc75002850(dist_devices_o
 }
 
 
-long long _wrap_dist_devices_options_cancel_get_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
+long long _wrap_dist_devices_options_cancel_get_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_cancel *result = 0 ;
   long long _swig_go_result;
@@ -11476,7 +11477,7 @@ long long _wrap_dist_devices_options_cancel_get_cdist_bf9f84bc75002850(dist_devi
 }
 
 
-dist_devices_options *_wrap_new_dist_devices_options_cdist_bf9f84bc75002850() {
+dist_devices_options *_wrap_new_dist_devices_options_cdist_f6283ad4335f18f2() {
   dist_devices_options *result = 0 ;
   dist_devices_options *_swig_go_result;
   
@@ -11487,7 +11488,7 @@ dist_devices_options *_wrap_new_dist_devices_options_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_devices_options_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0) {
+void _wrap_delete_dist_devices_options_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   
   arg1 = *(dist_devices_options **)&_swig_go_0; 
@@ -11497,7 +11498,7 @@ void _wrap_delete_dist_devices_options_cdist_bf9f84bc75002850(dist_devices_optio
 }
 
 
-void _wrap_dist_devices_options_add_result_cdist_bf9f84bc75002850(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_dist_devices_options_add_result_cdist_f6283ad4335f18f2(dist_devices_options *_swig_go_0, dist_partition *_swig_go_1) {
   dist_devices_options *arg1 = (dist_devices_options *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -11509,7 +11510,7 @@ void _wrap_dist_devices_options_add_result_cdist_bf9f84bc75002850(dist_devices_o
 }
 
 
-_gostring_ _wrap_dist_run_on_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_dist_run_on_devices_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, dist_devices_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_values_fn arg2 = (dist_values_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -11543,7 +11544,7 @@ _gostring_ _wrap_dist_run_on_devices_cdist_bf9f84bc75002850(long long _swig_go_0
 }
 
 
-intgo _wrap_dist_device_replica_cdist_bf9f84bc75002850(long long _swig_go_0) {
+intgo _wrap_dist_device_replica_cdist_f6283ad4335f18f2(long long _swig_go_0) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11556,7 +11557,7 @@ intgo _wrap_dist_device_replica_cdist_bf9f84bc75002850(long long _swig_go_0) {
 }
 
 
-_gostring_ _wrap_dist_device_axis_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
+_gostring_ _wrap_dist_device_axis_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, int *_swig_go_2, int *_swig_go_3) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t *arg3 = (int32_t *) 0 ;
@@ -11588,7 +11589,7 @@ _gostring_ _wrap_dist_device_axis_cdist_bf9f84bc75002850(long long _swig_go_0, _
 }
 
 
-_gostring_ _wrap_dist_device_axis_group_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_dist_device_axis_group_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long *_swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   dist_group **arg3 = (dist_group **) 0 ;
@@ -11618,7 +11619,7 @@ _gostring_ _wrap_dist_device_axis_group_cdist_bf9f84bc75002850(long long _swig_g
 }
 
 
-void _wrap_dist_halo_ndim_set_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, intgo _swig_go_1) {
+void _wrap_dist_halo_ndim_set_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0, intgo _swig_go_1) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t arg2 ;
   
@@ -11630,7 +11631,7 @@ void _wrap_dist_halo_ndim_set_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, intg
 }
 
 
-intgo _wrap_dist_halo_ndim_get_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
+intgo _wrap_dist_halo_ndim_get_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -11643,7 +11644,7 @@ intgo _wrap_dist_halo_ndim_get_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
 }
 
 
-dist_halo *_wrap_new_dist_halo_cdist_bf9f84bc75002850() {
+dist_halo *_wrap_new_dist_halo_cdist_f6283ad4335f18f2() {
   dist_halo *result = 0 ;
   dist_halo *_swig_go_result;
   
@@ -11654,7 +11655,7 @@ dist_halo *_wrap_new_dist_halo_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_dist_halo_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
+void _wrap_delete_dist_halo_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   
   arg1 = *(dist_halo **)&_swig_go_0; 
@@ -11664,7 +11665,7 @@ void _wrap_delete_dist_halo_cdist_bf9f84bc75002850(dist_halo *_swig_go_0) {
 }
 
 
-void _wrap_dist_halo_set_parts_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_parts_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11678,7 +11679,7 @@ void _wrap_dist_halo_set_parts_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _go
 }
 
 
-void _wrap_dist_halo_set_low_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_low_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11692,7 +11693,7 @@ void _wrap_dist_halo_set_low_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _gosl
 }
 
 
-void _wrap_dist_halo_set_high_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_high_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   long long *arg2 = (long long *) 0 ;
   size_t arg3 ;
@@ -11706,7 +11707,7 @@ void _wrap_dist_halo_set_high_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _gos
 }
 
 
-void _wrap_dist_halo_set_edges_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
+void _wrap_dist_halo_set_edges_cdist_f6283ad4335f18f2(dist_halo *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2) {
   dist_halo *arg1 = (dist_halo *) 0 ;
   int32_t *arg2 = (int32_t *) 0 ;
   size_t arg3 ;
@@ -11720,7 +11721,7 @@ void _wrap_dist_halo_set_edges_cdist_bf9f84bc75002850(dist_halo *_swig_go_0, _go
 }
 
 
-_gostring_ _wrap_dist_halo_exchange_cdist_bf9f84bc75002850(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
+_gostring_ _wrap_dist_halo_exchange_cdist_f6283ad4335f18f2(long long _swig_go_0, _goslice_ _swig_go_1, dist_halo *_swig_go_2, _goslice_ _swig_go_3, dist_collective_options *_swig_go_4) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_tensor *arg2 = (dist_tensor *) 0 ;
   dist_halo *arg3 = (dist_halo *) 0 ;
@@ -11755,7 +11756,7 @@ _gostring_ _wrap_dist_halo_exchange_cdist_bf9f84bc75002850(long long _swig_go_0,
 }
 
 
-_gostring_ _wrap_dist_reshard_cdist_bf9f84bc75002850(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
+_gostring_ _wrap_dist_reshard_cdist_f6283ad4335f18f2(long long _swig_go_0, dist_partition *_swig_go_1, dist_partition *_swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, dist_collective_options *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_partition *arg3 = (dist_partition *) 0 ;
@@ -11792,7 +11793,7 @@ _gostring_ _wrap_dist_reshard_cdist_bf9f84bc75002850(long long _swig_go_0, dist_
 }
 
 
-_gostring_ _wrap_dist_reshard_bytes_cdist_bf9f84bc75002850(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
+_gostring_ _wrap_dist_reshard_bytes_cdist_f6283ad4335f18f2(dist_partition *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long *_swig_go_4) {
   dist_partition *arg1 = (dist_partition *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   dist_dtype arg3 ;
@@ -11821,7 +11822,7 @@ _gostring_ _wrap_dist_reshard_bytes_cdist_bf9f84bc75002850(dist_partition *_swig
 }
 
 
-intgo _wrap_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_cdist_f6283ad4335f18f2(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11841,7 +11842,7 @@ intgo _wrap_fail_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1)
 }
 
 
-intgo _wrap_fail_as_told_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _swig_go_1) {
+intgo _wrap_fail_as_told_cdist_f6283ad4335f18f2(intgo _swig_go_0, _gostring_ _swig_go_1) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   std::string text2 ;
@@ -11861,7 +11862,7 @@ intgo _wrap_fail_as_told_cdist_bf9f84bc75002850(intgo _swig_go_0, _gostring_ _sw
 }
 
 
-_gostring_ _wrap_Text_text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
+_gostring_ _wrap_Text_text_cdist_f6283ad4335f18f2(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -11874,7 +11875,7 @@ _gostring_ _wrap_Text_text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Text_explain_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -11897,7 +11898,7 @@ _gostring_ _wrap_Text_explain_cdist_bf9f84bc75002850(Text *_swig_go_0, long long
 }
 
 
-_gostring_ _wrap_Text_explain_dataset_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_dataset_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_dataset *arg2 = (dist_dataset *) 0 ;
   dist_status result;
@@ -11920,7 +11921,7 @@ _gostring_ _wrap_Text_explain_dataset_cdist_bf9f84bc75002850(Text *_swig_go_0, l
 }
 
 
-_gostring_ _wrap_Text_explain_topology_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_explain_topology_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   dist_status result;
@@ -11943,7 +11944,7 @@ _gostring_ _wrap_Text_explain_topology_cdist_bf9f84bc75002850(Text *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_Text_describe_value_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_value_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   dist_status result;
@@ -11966,7 +11967,7 @@ _gostring_ _wrap_Text_describe_value_cdist_bf9f84bc75002850(Text *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_Text_describe_variable_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_describe_variable_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_status result;
@@ -11989,7 +11990,7 @@ _gostring_ _wrap_Text_describe_variable_cdist_bf9f84bc75002850(Text *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Text_write_trace_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Text_write_trace_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12012,7 +12013,7 @@ _gostring_ _wrap_Text_write_trace_cdist_bf9f84bc75002850(Text *_swig_go_0, long 
 }
 
 
-_gostring_ _wrap_Text_write_metrics_cdist_bf9f84bc75002850(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_Text_write_metrics_cdist_f6283ad4335f18f2(Text *_swig_go_0, long long _swig_go_1, _gostring_ _swig_go_2) {
   Text *arg1 = (Text *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -12042,7 +12043,7 @@ _gostring_ _wrap_Text_write_metrics_cdist_bf9f84bc75002850(Text *_swig_go_0, lon
 }
 
 
-Text *_wrap_new_Text_cdist_bf9f84bc75002850() {
+Text *_wrap_new_Text_cdist_f6283ad4335f18f2() {
   Text *result = 0 ;
   Text *_swig_go_result;
   
@@ -12053,7 +12054,7 @@ Text *_wrap_new_Text_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_Text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
+void _wrap_delete_Text_cdist_f6283ad4335f18f2(Text *_swig_go_0) {
   Text *arg1 = (Text *) 0 ;
   
   arg1 = *(Text **)&_swig_go_0; 
@@ -12063,7 +12064,7 @@ void _wrap_delete_Text_cdist_bf9f84bc75002850(Text *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_Stragglers_read_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_read_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   dist_strategy *arg2 = (dist_strategy *) 0 ;
   dist_status result;
@@ -12086,7 +12087,7 @@ _gostring_ _wrap_Stragglers_read_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, 
 }
 
 
-long long _wrap_Stragglers_size_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
+long long _wrap_Stragglers_size_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12099,7 +12100,7 @@ long long _wrap_Stragglers_size_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
 }
 
 
-intgo _wrap_Stragglers_collective_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_collective_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12114,7 +12115,7 @@ intgo _wrap_Stragglers_collective_cdist_bf9f84bc75002850(Stragglers *_swig_go_0,
 }
 
 
-intgo _wrap_Stragglers_group_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_group_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12129,7 +12130,7 @@ intgo _wrap_Stragglers_group_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long
 }
 
 
-intgo _wrap_Stragglers_replica_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+intgo _wrap_Stragglers_replica_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -12144,7 +12145,7 @@ intgo _wrap_Stragglers_replica_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, lo
 }
 
 
-long long _wrap_Stragglers_meetings_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_meetings_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12159,7 +12160,7 @@ long long _wrap_Stragglers_meetings_cdist_bf9f84bc75002850(Stragglers *_swig_go_
 }
 
 
-long long _wrap_Stragglers_times_last_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_times_last_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12174,7 +12175,7 @@ long long _wrap_Stragglers_times_last_cdist_bf9f84bc75002850(Stragglers *_swig_g
 }
 
 
-long long _wrap_Stragglers_mean_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_mean_late_ns_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12189,7 +12190,7 @@ long long _wrap_Stragglers_mean_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig
 }
 
 
-long long _wrap_Stragglers_max_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Stragglers_max_late_ns_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12204,7 +12205,7 @@ long long _wrap_Stragglers_max_late_ns_cdist_bf9f84bc75002850(Stragglers *_swig_
 }
 
 
-_gostring_ _wrap_Stragglers_tag_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Stragglers_tag_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0, long long _swig_go_1) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -12219,7 +12220,7 @@ _gostring_ _wrap_Stragglers_tag_cdist_bf9f84bc75002850(Stragglers *_swig_go_0, l
 }
 
 
-Stragglers *_wrap_new_Stragglers_cdist_bf9f84bc75002850() {
+Stragglers *_wrap_new_Stragglers_cdist_f6283ad4335f18f2() {
   Stragglers *result = 0 ;
   Stragglers *_swig_go_result;
   
@@ -12230,7 +12231,7 @@ Stragglers *_wrap_new_Stragglers_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_Stragglers_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
+void _wrap_delete_Stragglers_cdist_f6283ad4335f18f2(Stragglers *_swig_go_0) {
   Stragglers *arg1 = (Stragglers *) 0 ;
   
   arg1 = *(Stragglers **)&_swig_go_0; 
@@ -12240,7 +12241,7 @@ void _wrap_delete_Stragglers_cdist_bf9f84bc75002850(Stragglers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_size_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
+long long _wrap_Numbers_size_cdist_f6283ad4335f18f2(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -12253,7 +12254,7 @@ long long _wrap_Numbers_size_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
 }
 
 
-long long _wrap_Numbers_at_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+long long _wrap_Numbers_at_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -12268,7 +12269,7 @@ long long _wrap_Numbers_at_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long
 }
 
 
-void _wrap_Numbers_topology_mesh_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_mesh_shape_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12280,7 +12281,7 @@ void _wrap_Numbers_topology_mesh_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_topology_device_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_device_coordinates_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12292,7 +12293,7 @@ void _wrap_Numbers_topology_device_coordinates_cdist_bf9f84bc75002850(Numbers *_
 }
 
 
-void _wrap_Numbers_topology_missing_devices_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_missing_devices_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12304,7 +12305,7 @@ void _wrap_Numbers_topology_missing_devices_cdist_bf9f84bc75002850(Numbers *_swi
 }
 
 
-void _wrap_Numbers_topology_serialized_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_topology_serialized_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_topology *arg2 = (dist_topology *) 0 ;
   
@@ -12316,7 +12317,7 @@ void _wrap_Numbers_topology_serialized_cdist_bf9f84bc75002850(Numbers *_swig_go_
 }
 
 
-void _wrap_Numbers_device_assignment_core_assignment_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+void _wrap_Numbers_device_assignment_core_assignment_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   
@@ -12328,7 +12329,7 @@ void _wrap_Numbers_device_assignment_core_assignment_cdist_bf9f84bc75002850(Numb
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12355,7 +12356,7 @@ _gostring_ _wrap_Numbers_device_assignment_coordinates_cdist_bf9f84bc75002850(Nu
 }
 
 
-_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
+_gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_device_assignment *arg2 = (dist_device_assignment *) 0 ;
   int32_t arg3 ;
@@ -12382,7 +12383,7 @@ _gostring_ _wrap_Numbers_device_assignment_lookup_replicas_cdist_bf9f84bc7500285
 }
 
 
-void _wrap_Numbers_partition_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_shape_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12394,7 +12395,7 @@ void _wrap_Numbers_partition_shape_cdist_bf9f84bc75002850(Numbers *_swig_go_0, d
 }
 
 
-void _wrap_Numbers_partition_dimensions_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
+void _wrap_Numbers_partition_dimensions_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, dist_partition *_swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   
@@ -12406,7 +12407,7 @@ void _wrap_Numbers_partition_dimensions_cdist_bf9f84bc75002850(Numbers *_swig_go
 }
 
 
-_gostring_ _wrap_Numbers_partition_shard_cdist_bf9f84bc75002850(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
+_gostring_ _wrap_Numbers_partition_shard_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, dist_partition *_swig_go_1, intgo _swig_go_2) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_partition *arg2 = (dist_partition *) 0 ;
   int32_t arg3 ;
@@ -12431,7 +12432,7 @@ _gostring_ _wrap_Numbers_partition_shard_cdist_bf9f84bc75002850(Numbers *_swig_g
 }
 
 
-_gostring_ _wrap_Numbers_value_shard_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+_gostring_ _wrap_Numbers_value_shard_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   int32_t arg3 ;
@@ -12471,7 +12472,7 @@ _gostring_ _wrap_Numbers_value_shard_cdist_bf9f84bc75002850(Numbers *_swig_go_0,
 }
 
 
-_gostring_ _wrap_Numbers_device_coordinates_cdist_bf9f84bc75002850(Numbers *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_Numbers_device_coordinates_cdist_f6283ad4335f18f2(Numbers *_swig_go_0, long long _swig_go_1) {
   Numbers *arg1 = (Numbers *) 0 ;
   dist_replica *arg2 = (dist_replica *) 0 ;
   dist_status result;
@@ -12494,7 +12495,7 @@ _gostring_ _wrap_Numbers_device_coordinates_cdist_bf9f84bc75002850(Numbers *_swi
 }
 
 
-Numbers *_wrap_new_Numbers_cdist_bf9f84bc75002850() {
+Numbers *_wrap_new_Numbers_cdist_f6283ad4335f18f2() {
   Numbers *result = 0 ;
   Numbers *_swig_go_result;
   
@@ -12505,7 +12506,7 @@ Numbers *_wrap_new_Numbers_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_Numbers_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
+void _wrap_delete_Numbers_cdist_f6283ad4335f18f2(Numbers *_swig_go_0) {
   Numbers *arg1 = (Numbers *) 0 ;
   
   arg1 = *(Numbers **)&_swig_go_0; 
@@ -12515,7 +12516,7 @@ void _wrap_delete_Numbers_cdist_bf9f84bc75002850(Numbers *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_topology_from_serialized_cdist_bf9f84bc75002850(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
+_gostring_ _wrap_topology_from_serialized_cdist_f6283ad4335f18f2(_goslice_ _swig_go_0, long long _swig_go_1, long long *_swig_go_2) {
   long long *arg1 = (long long *) 0 ;
   size_t arg2 ;
   dist_topology **arg3 = (dist_topology **) 0 ;
@@ -12540,7 +12541,7 @@ _gostring_ _wrap_topology_from_serialized_cdist_bf9f84bc75002850(_goslice_ _swig
 }
 
 
-_gostring_ _wrap_split_to_logical_devices_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
+_gostring_ _wrap_split_to_logical_devices_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, dist_split_options *_swig_go_4, long long *_swig_go_5) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   dist_value *arg2 = (dist_value *) 0 ;
   long long *arg3 = (long long *) 0 ;
@@ -12571,7 +12572,7 @@ _gostring_ _wrap_split_to_logical_devices_cdist_bf9f84bc75002850(long long _swig
 }
 
 
-void _wrap_tensor_at_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_tensor_at_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   int64_t arg1 ;
   int64_t arg2 ;
   dist_tensor *arg3 = (dist_tensor *) 0 ;
@@ -12598,7 +12599,7 @@ void _wrap_tensor_at_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swi
 }
 
 
-void _wrap_Destinations_add_cdist_bf9f84bc75002850(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_Destinations_add_cdist_f6283ad4335f18f2(Destinations *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_variable *arg2 = (dist_variable *) 0 ;
   dist_value *arg3 = (dist_value *) 0 ;
@@ -12619,7 +12620,7 @@ void _wrap_Destinations_add_cdist_bf9f84bc75002850(Destinations *_swig_go_0, lon
 }
 
 
-dist_destination *_wrap_Destinations_get_cdist_bf9f84bc75002850(Destinations *_swig_go_0) {
+dist_destination *_wrap_Destinations_get_cdist_f6283ad4335f18f2(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   dist_destination *result = 0 ;
   dist_destination *_swig_go_result;
@@ -12632,7 +12633,7 @@ dist_destination *_wrap_Destinations_get_cdist_bf9f84bc75002850(Destinations *_s
 }
 
 
-Destinations *_wrap_new_Destinations_cdist_bf9f84bc75002850() {
+Destinations *_wrap_new_Destinations_cdist_f6283ad4335f18f2() {
   Destinations *result = 0 ;
   Destinations *_swig_go_result;
   
@@ -12643,7 +12644,7 @@ Destinations *_wrap_new_Destinations_cdist_bf9f84bc75002850() {
 }
 
 
-void _wrap_delete_Destinations_cdist_bf9f84bc75002850(Destinations *_swig_go_0) {
+void _wrap_delete_Destinations_cdist_f6283ad4335f18f2(Destinations *_swig_go_0) {
   Destinations *arg1 = (Destinations *) 0 ;
   
   arg1 = *(Destinations **)&_swig_go_0; 
@@ -12653,7 +12654,7 @@ void _wrap_delete_Destinations_cdist_bf9f84bc75002850(Destinations *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_quick_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_all_reduce_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12691,7 +12692,7 @@ _gostring_ _wrap_quick_all_reduce_cdist_bf9f84bc75002850(long long _swig_go_0, i
 }
 
 
-_gostring_ _wrap_quick_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
+_gostring_ _wrap_quick_broadcast_cdist_f6283ad4335f18f2(long long _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -12729,7 +12730,7 @@ _gostring_ _wrap_quick_broadcast_cdist_bf9f84bc75002850(long long _swig_go_0, in
 }
 
 
-_gostring_ _wrap_run_until_cdist_bf9f84bc75002850(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_run_until_cdist_f6283ad4335f18f2(long long _swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   dist_strategy *arg1 = (dist_strategy *) 0 ;
   dist_replica_fn arg2 = (dist_replica_fn) 0 ;
   void *arg3 = (void *) 0 ;
@@ -12757,7 +12758,7 @@ _gostring_ _wrap_run_until_cdist_bf9f84bc75002850(long long _swig_go_0, long lon
 }
 
 
-_gostring_ _wrap_quick_barrier_cdist_bf9f84bc75002850(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_quick_barrier_cdist_f6283ad4335f18f2(long long _swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   dist_replica *arg1 = (dist_replica *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
