@@ -10,6 +10,47 @@
 
 namespace dist {
 
+namespace detail {
+// A text that a function of the C API writes into a buffer: call(buffer, its size).
+template <class Call>
+std::string text_in(std::size_t room, Call &&call) {
+  std::string text(room, '\0');
+  check(call(text.data(), text.size()));
+  text.resize(std::strlen(text.c_str()));
+  return text;
+}
+inline constexpr std::size_t name_room = 1024;
+inline std::size_t room_for(const char *job) noexcept {
+  return name_room + (job == nullptr ? 0 : std::strlen(job));
+}
+}  // namespace detail
+
+// How a program asks its collectives to be done: C's options, with what they say of themselves.
+struct communication_options : dist_communication_options {
+  communication_options() noexcept : dist_communication_options(DIST_COMMUNICATION_OPTIONS_INIT) {}
+
+  // What `over` gives, else what these do.
+  communication_options merge(const communication_options &over) const {
+    communication_options merged;
+    check(dist_communication_options_merge(this, &over, &merged));
+    return merged;
+  }
+  // As TensorFlow prints them.
+  std::string describe() const;  // Experimental.
+};
+
+}  // namespace dist
+#endif  // DIST_HPP_NAMES_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_NAMES_EXPERIMENTAL_HPP)
+#define DIST_HPP_NAMES_EXPERIMENTAL_HPP
+
+#include "tensor.hpp"
+
+namespace dist {
+
 // The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL for a number that
 // has no name.
 inline const char *enum_name(int32_t domain, int32_t value) noexcept { return dist_enum_name(domain, value); }
@@ -41,21 +82,6 @@ inline const char *shard_policy_name(int32_t policy) noexcept {
   return enum_name(DIST_ENUM_SHARD_POLICY, policy);
 }
 
-namespace detail {
-// A text that a function of the C API writes into a buffer: call(buffer, its size).
-template <class Call>
-std::string text_in(std::size_t room, Call &&call) {
-  std::string text(room, '\0');
-  check(call(text.data(), text.size()));
-  text.resize(std::strlen(text.c_str()));
-  return text;
-}
-inline constexpr std::size_t name_room = 1024;
-inline std::size_t room_for(const char *job) noexcept {
-  return name_room + (job == nullptr ? 0 : std::strlen(job));
-}
-}  // namespace detail
-
 // SUM or MEAN: other operators are no reduction of values from outside.
 inline reduce_op reduce_op_from_name(const char *name) {
   return static_cast<reduce_op>(enum_from_name(DIST_ENUM_VALUE_REDUCTION, name));
@@ -86,23 +112,11 @@ inline std::string canonical_device(const char *name) {
                          [&](char *out, std::size_t room) { return dist_canonical_device(name, out, room); });
 }
 
-// How a program asks its collectives to be done: C's options, with what they say of themselves.
-struct communication_options : dist_communication_options {
-  communication_options() noexcept : dist_communication_options(DIST_COMMUNICATION_OPTIONS_INIT) {}
-
-  // What `over` gives, else what these do.
-  communication_options merge(const communication_options &over) const {
-    communication_options merged;
-    check(dist_communication_options_merge(this, &over, &merged));
-    return merged;
-  }
-  // As TensorFlow prints them.
-  std::string describe() const {
-    return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
-      return dist_communication_options_describe(this, out, room);
-    });
-  }
-};
+inline std::string communication_options::describe() const {
+  return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
+    return dist_communication_options_describe(this, out, room);
+  });
+}
 
 }  // namespace dist
-#endif  // DIST_HPP_NAMES_HPP
+#endif  // DIST_HPP_NAMES_EXPERIMENTAL_HPP

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each C header has a baseline and an experimental part, and a program sees those that it asks for.
+"""Each header has a baseline and an experimental part, and a program sees those that it asks for.
 
     parts.py INCLUDE API_JSON --c COMPILER... --cxx COMPILER...
 
 Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and use
-what the header declares in these parts. What a program may not see it can declare anew, as something else.
+what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can declare anew, as something else.
 """
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -55,7 +57,27 @@ def compiled(compiler, language, standard, include, text):
         return run.stdout or f"exit status {run.returncode}" if run.returncode else ""
 
 
-def programs(headers, function):
+def face_programs(include_dir):
+    """The same of the C++ face: a free function, and C's functions below it."""
+    macro, undo, face = "#define DIST_EXPERIMENTAL\n", "#undef DIST_EXPERIMENTAL\n", "#include <dist/dist.hpp>\n"
+    base = "void use_base(dist::replica &one) { one.barrier(); }\n"
+    more = "void use_more() { (void)&dist::get_strategy; (void)&dist_get_strategy; }\n"
+    mine = "namespace dist { struct get_strategy; struct metric {}; }\n"
+    yield "dist.hpp without the macro", face + base + mine, True
+    yield "dist.hpp's rest without the macro", face + more, False
+    yield "dist.hpp with the macro", macro + face + base + more, True
+    yield "dist.hpp without and with it", face + base + macro + face + more, True
+    yield "dist.hpp with and without it", macro + face + undo + face + base + more, True
+    yield "dist.h, then dist.hpp with it", "#include <dist/dist.h>\n" + macro + face + base + more, True
+    yield "dist.hpp, then dist.h with it", face + macro + "#include <dist/dist.h>\nauto seen = &dist_get_strategy;\n", True
+    for path in sorted(pathlib.Path(include_dir, "dist", "hpp").glob("*.hpp")):
+        one = f"#include <dist/hpp/{path.name}>\n"
+        yield f"{path.name} without the macro", one, True
+        yield f"{path.name} without and with it", one + macro + one + "auto seen = &dist_get_strategy;\n", True
+        yield f"{path.name}, then all with it", one + macro + face + base + more, True
+
+
+def programs(headers, function, language, include_dir):
     """Names, programs, and whether they compile."""
     macro, undo = "#define DIST_EXPERIMENTAL\n", "#undef DIST_EXPERIMENTAL\n"
     for name in [*headers.names, "dist.h"]:
@@ -67,6 +89,8 @@ def programs(headers, function):
         yield f"{name} with and without it", macro + include + undo + include + base + more, True
         yield f"{name}, then all with it", include + macro + "#include <dist/dist.h>\n" + base + more, True
         yield f"all, then {name} with it", "#include <dist/dist.h>\n" + macro + include + base + more, True
+    if language == "c++":
+        yield from face_programs(include_dir)
     call = f"void call(void) {{ (void)&{function}; }}\n"
     yield f"{function} without the macro", "#include <dist/dist.h>\n" + call, False
     yield f"{function} with the macro", macro + "#include <dist/dist.h>\n" + call, True
@@ -83,9 +107,10 @@ def main():
     headers, wrong = Headers(found), 0
     function = next(one["name"] for one in found["functions"] if one["experimental"])
     ways = [(one, "c", "c99") for one in given.c] + [(one, "c++", "c++17") for one in given.cxx]
-    for compiler, language, standard in ways:
-        for name, text, good in programs(headers, function):
-            said = compiled(compiler, language, standard, given.include, text)
+    cases = [(way, case) for way in ways for case in programs(headers, function, way[1], given.include)]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        answers = pool.map(lambda each: compiled(*each[0], given.include, each[1][1]), cases)
+        for ((compiler, _, standard), (name, _, good)), said in zip(cases, answers):
             if good != (said == ""):
                 wrong += 1
                 print(f"{compiler} -std={standard}: {name}: {said[:2000] or 'compiles'}")
