@@ -376,18 +376,13 @@ DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_devi
  */
 DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
 
-/** The host's own functions for dist_cross_device_options. Each gets n tensors and writes those that libdist has made. */
+/** The host's own functions for dist_cross_device_options. */
 typedef struct dist_cross_device_functions {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
-  /* out = components[0] op ... op components[n-1]; out has the shape, and the dtype that MEAN gives */
-  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
-                        void *user_data);
-  /* copies[r] = value, for each of n; NULL: all replicas share the value, which does not change */
-  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
-  /* out = the components one after another along axis >= 0; NULL: libdist's */
-  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
-                        void *user_data);
+  int32_t reserved;                   /* 0 */
+  dist_reduce_values_fn reduce;       /* required */
+  dist_broadcast_values_fn broadcast; /* NULL: all replicas share the value, which does not change */
+  dist_gather_values_fn gather;       /* NULL: libdist's */
 } dist_cross_device_functions;
 #define DIST_CROSS_DEVICE_FUNCTIONS_INIT \
   { sizeof(dist_cross_device_functions), 0, 0, 0, 0 }

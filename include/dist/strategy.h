@@ -118,12 +118,9 @@ typedef struct dist_strategy_functions {
   int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
   /* the name of its device; copied */
   const char *(*device_of_replica)(int32_t replica_id, void *user_data);
-  /* as in dist_cross_device_functions */
-  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
-                        void *user_data);
-  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
-  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
-                        void *user_data);
+  dist_reduce_values_fn reduce;
+  dist_broadcast_values_fn broadcast;
+  dist_gather_values_fn gather;
 } dist_strategy_functions;
 #define DIST_STRATEGY_FUNCTIONS_INIT \
   { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }

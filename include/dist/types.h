@@ -298,6 +298,21 @@ typedef int64_t (*dist_clock_fn)(void *user_data);
 typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
 
 /**
+ * The host's own reduction of values from outside runs, for dist_strategy_functions and dist_cross_device_functions:
+ * *out = components[0] op ... op components[n-1]. libdist has made *out, of the shape, and of the dtype that MEAN gives.
+ */
+typedef dist_status (*dist_reduce_values_fn)(dist_reduce_op op, const dist_tensor *components, size_t n,
+                                             dist_tensor *out, void *user_data);
+
+/** As dist_reduce_values_fn, of copies: copies[r] = *value, for each of n. */
+typedef dist_status (*dist_broadcast_values_fn)(const dist_tensor *value, dist_tensor *copies, size_t n,
+                                                void *user_data);
+
+/** As dist_reduce_values_fn, of joining: *out = the components one after another along `axis`, which is 0 or more. */
+typedef dist_status (*dist_gather_values_fn)(const dist_tensor *components, size_t n, int32_t axis,
+                                             dist_tensor *out, void *user_data);
+
+/**
  * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
  * given to returns; must not throw, and must not destroy the strategy.
  */
