@@ -319,7 +319,6 @@ TABLE = [
             "REDUCTION_TO_ONE_DEVICE": "with an operator of the program's, where it gives one",
             "HIERARCHICAL_COPY": ANYWAY,
             "NCCL": ANYWAY,
-            "COLLECTIVE": ANYWAY,
             "HOST": "functions of the program's",
         },
     ),

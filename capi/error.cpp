@@ -121,8 +121,10 @@ dist_status dist_enum_from_name(int32_t domain, const char* name, int32_t* out_v
     DIST_TRY(require(out_value, "dist_enum_from_name", "out_value"));
     Named names[DIST_COLLECTIVE_RESHARD];  // the longest domain's
     std::size_t count = 0;
-    for (int32_t value = known->first; value <= known->last; ++value)
-      names[count++] = {value, known->name_of(value)};
+    for (int32_t value = known->first; value <= known->last; ++value) {
+      const char* const each = known->name_of(value);
+      if (each != nullptr) names[count++] = {value, each};  // a number may be nobody's
+    }
     return number_of({names, count}, name, known->what, out_value);
   });
 }

@@ -277,7 +277,6 @@ const (
 	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
 	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
 	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
-	CrossDeviceCollective           CrossDeviceKind = 4 // TensorFlow's name for what libdist does anyway
 	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
 )
 

@@ -115,7 +115,6 @@ var constantWords = wordTable(`
 	DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE dist.CrossDeviceReductionToOneDevice
 	DIST_CROSS_DEVICE_HIERARCHICAL_COPY dist.CrossDeviceHierarchicalCopy
 	DIST_CROSS_DEVICE_NCCL dist.CrossDeviceNCCL
-	DIST_CROSS_DEVICE_COLLECTIVE dist.CrossDeviceCollective
 	DIST_CROSS_DEVICE_HOST dist.CrossDeviceHost
 	DIST_METRIC_SUM dist.MetricSum
 	DIST_METRIC_MEAN dist.MetricMean

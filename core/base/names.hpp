@@ -25,7 +25,6 @@ inline constexpr Named kCrossDeviceNames[] = {
     {DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE, "REDUCTION_TO_ONE_DEVICE"},
     {DIST_CROSS_DEVICE_HIERARCHICAL_COPY, "HIERARCHICAL_COPY"},
     {DIST_CROSS_DEVICE_NCCL, "NCCL"},
-    {DIST_CROSS_DEVICE_COLLECTIVE, "COLLECTIVE"},
     {DIST_CROSS_DEVICE_HOST, "HOST"}};
 inline constexpr Named kSynchronizationNames[] = {{DIST_SYNCHRONIZATION_AUTO, "AUTO"},
                                                   {DIST_SYNCHRONIZATION_NONE, "NONE"},

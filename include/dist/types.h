@@ -377,7 +377,6 @@ enum {
   DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 1, /* with an operator of the host's, where it gives one */
   DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 2,
   DIST_CROSS_DEVICE_NCCL = 3,
-  DIST_CROSS_DEVICE_COLLECTIVE = 4,
   DIST_CROSS_DEVICE_HOST = 5 /* functions of the host's */
 };
 

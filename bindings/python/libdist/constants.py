@@ -232,7 +232,6 @@ class CrossDeviceKind(IntEnum):
     REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
     HIERARCHICAL_COPY = 2  # TensorFlow's name for what libdist does anyway
     NCCL = 3  # TensorFlow's name for what libdist does anyway
-    COLLECTIVE = 4  # TensorFlow's name for what libdist does anyway
     HOST = 5  # functions of the program's
 
 

@@ -976,7 +976,6 @@ extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f6283ad4335f18f2(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_f6283ad4335f18f2(void);
 extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_f6283ad4335f18f2(void);
@@ -2469,13 +2468,6 @@ func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
 }
 
 var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
-func _swig_getDIST_CROSS_DEVICE_COLLECTIVE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f6283ad4335f18f2())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_COLLECTIVE int = _swig_getDIST_CROSS_DEVICE_COLLECTIVE()
 func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2())

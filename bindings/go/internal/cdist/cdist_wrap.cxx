@@ -2916,18 +2916,6 @@ intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f6283ad4335f18f2() {
 }
 
 
-intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_f6283ad4335f18f2() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = DIST_CROSS_DEVICE_COLLECTIVE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
 intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2() {
   int result;
   intgo _swig_go_result;

@@ -18,8 +18,6 @@ public enum CrossDeviceKind {
     HIERARCHICAL_COPY(2),
     /** TensorFlow's name for what libdist does anyway. */
     NCCL(3),
-    /** TensorFlow's name for what libdist does anyway. */
-    COLLECTIVE(4),
     /** Functions of the program's. */
     HOST(5);
 
@@ -35,7 +33,6 @@ public enum CrossDeviceKind {
             case 1 -> REDUCTION_TO_ONE_DEVICE;
             case 2 -> HIERARCHICAL_COPY;
             case 3 -> NCCL;
-            case 4 -> COLLECTIVE;
             case 5 -> HOST;
             default -> throw new DistException(Status.INTERNAL, "CrossDeviceKind: libdist gave " + code);
         };

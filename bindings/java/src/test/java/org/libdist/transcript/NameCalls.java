@@ -40,7 +40,7 @@ final class NameCalls {
             case 6 -> Synchronization.values()[value].tfName();
             case 7 -> Aggregation.values()[value].tfName();
             case 8 -> Communication.values()[value].tfName();
-            case 9 -> CrossDeviceKind.values()[value].tfName();
+            case 9 -> (value == 5 ? CrossDeviceKind.HOST : CrossDeviceKind.values()[value]).tfName();
             case 10 -> InputMode.values()[value].tfName();
             case 11 -> ShardPolicy.values()[value + 1].tfName();
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
@@ -53,7 +53,10 @@ final class NameCalls {
             case 6 -> Synchronization.fromName(name).ordinal();
             case 7 -> Aggregation.fromName(name).ordinal();
             case 8 -> Communication.fromName(name).ordinal();
-            case 9 -> CrossDeviceKind.fromName(name).ordinal();
+            case 9 -> {
+                CrossDeviceKind kind = CrossDeviceKind.fromName(name);
+                yield kind == CrossDeviceKind.HOST ? 5 : kind.ordinal();
+            }
             case 10 -> InputMode.fromName(name).ordinal();
             case 11 -> ShardPolicy.fromName(name).ordinal() - 1;
             default -> throw new IllegalArgumentException("no enum of domain " + domain);
