@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define DIST_VERSION_MAJOR 0
-#define DIST_VERSION_MINOR 1
+#define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0
 
 /** The version of the library that runs: major * 10000 + minor * 100 + patch. */
@@ -119,6 +119,7 @@ enum {
  * value that this version does not have.
  *
  * Owns     The text is static.
+ * Since    0.2
  */
 DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
 
@@ -126,6 +127,7 @@ DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
  * The value of such a name, in any case: for settings that are read from a file or a command line.
  *
  * Errors   INVALID_ARGUMENT  NULL, or another name or domain; the message says which there are.
+ * Since    0.2
  */
 DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const char *name, int32_t *out_value);
 

@@ -4,8 +4,9 @@
 
     parts.py INCLUDE API_JSON --c COMPILER... --cxx COMPILER...
 
-Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and use
-what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can declare anew, as something else.
+Programs include a header without DIST_EXPERIMENTAL, with it, with it the second time, or with it the first time, and
+use what the header declares in these parts; of dist.hpp and its headers a few names. What a program may not see it can
+declare anew, as something else.
 """
 import argparse
 import concurrent.futures

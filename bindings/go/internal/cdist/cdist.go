@@ -3242,7 +3242,7 @@ func Set_callbacks(arg1 Callbacks) {
 }
 
 const DIST_VERSION_MAJOR int = 0
-const DIST_VERSION_MINOR int = 1
+const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
 func Dist_version() (_swig_ret int) {
 	var swig_r int
