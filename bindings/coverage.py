@@ -134,7 +134,10 @@ LANGUAGES = {
 
 
 def header_functions():
-    return [function["name"] for function in api.read(HEADER)["functions"]]
+    """The functions of the headers, and those of them that are of the baseline."""
+    functions = api.read(HEADER)["functions"]
+    baseline = [function["name"] for function in functions if not function["experimental"]]
+    return [function["name"] for function in functions], baseline
 
 
 def exceptions():
@@ -152,7 +155,7 @@ def exceptions():
 
 
 def check():
-    functions, excused, wrong = header_functions(), exceptions(), []
+    (functions, baseline), excused, wrong = header_functions(), exceptions(), []
     for function, language in excused:
         if function not in functions:
             wrong.append(f"exceptions.md: {function} is no function of the headers")
@@ -165,8 +168,8 @@ def check():
                 wrong.append(f"{name} does not offer {function}, and exceptions.md does not say why")
             if offered and (function, name) in excused:
                 wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
-        left_out = sum((function, name) in excused for function in functions)
-        print(f"{name}: {len(functions) - left_out} of {len(functions)} functions")
+        offered = [sum((one, name) not in excused for one in some) for some in (functions, baseline)]
+        print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the baseline's {len(baseline)}")
     return wrong
 
 
@@ -177,7 +180,7 @@ def check_programs(nm, programs):
         symbols = subprocess.run([nm, "-u", program], check=True, stdout=subprocess.PIPE, text=True).stdout
         called.update(re.findall(r"\bU (dist_\w+)", symbols))
     excused = exceptions()
-    functions = [function for function in header_functions() if (function, "C++") not in excused]
+    functions = [function for function in header_functions()[0] if (function, "C++") not in excused]
     print(f"C++: {len(functions)} functions, {len(programs)} test programs")
     wrong = [f"no test of dist.hpp calls {function}" for function in functions if function not in called]
     for path in sorted(TESTS.glob("test_hpp*.cpp")):
@@ -189,7 +192,7 @@ def check_programs(nm, programs):
 
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "--list" and arguments[1] in LANGUAGES:
-        for function in header_functions():
+        for function in header_functions()[0]:
             files = LANGUAGES[arguments[1]].callers(function)
             print(function, *(path.relative_to(HERE) for path in files))
         return 0

@@ -29,7 +29,10 @@
 %module(directors="1") cdist
 #endif
 
+/* Languages offer the experimental parts of the headers too. */
+#define DIST_EXPERIMENTAL
 %{
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 
 #include <cstring>

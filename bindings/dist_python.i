@@ -344,11 +344,9 @@ static PyObject *text_from(const char *text) {
 %enddef
 %formacro(%dist_quick, fail, fail_as_told, tensor_at, set_callbacks, set_error_factory, dlpack_capsule, dlpack_managed,
           dlpack_taken)
-%formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_strategy_num_replicas,
+%formacro(%dist_quick, dist_version, dist_has_feature, dist_status_name, dist_enum_name, dist_strategy_num_replicas,
           dist_strategy_kind, dist_replica_id, dist_replica_num_replicas, dist_replica_strategy, dist_group_size,
           dist_group_rank)
-%formacro(%dist_quick, dist_reduce_op_name, dist_communication_name, dist_cross_device_name,
-          dist_synchronization_name, dist_aggregation_name, dist_input_mode_name, dist_shard_policy_name)
 %formacro(%dist_quick, dist_value_wrap_tensor, dist_value_create_per_replica, dist_value_create_mirrored,
           dist_value_create_list, dist_value_create_tuple, dist_value_create_dict, dist_value_create_none,
           dist_value_create_text, dist_value_wrap_object, dist_value_create_variable, dist_value_retain,

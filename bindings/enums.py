@@ -91,16 +91,14 @@ def go_enum(row):
     return f"{go_comment(doc)}type {row.go} int\n\n// The values of {row.go}.\n{go_constants(row)}"
 
 
-def go_names(row, functions):
+def go_names(row):
     """What asks C for TensorFlow's names."""
-    example, native = row.constants[1].short, f"cdist.Dist_{row.names}"
+    example = row.constants[1].short
     text = f'// String is TensorFlow\'s name, "{example}"; "" for a number that has none.\n'
-    text += f"func (x {row.go}) String() string {{ return {native}_name(int32Of(int(x))) }}\n"
-    if f"dist_{row.names}_from_name" in functions:
-        text += "\n" + go_comment(f"{row.go}FromName is the {row.go} of TensorFlow's name, {row.from_doc}.")
-        text += f"func {row.go}FromName(name string) ({row.go}, error) {{\n"
-        text += f"\treturn fromName[{row.go}]({native}_from_name, name)\n}}\n"
-    return text
+    text += f"func (x {row.go}) String() string {{ return nameOf(cdist.DIST_ENUM_{row.names}, x) }}\n"
+    text += "\n" + go_comment(f"{row.go}FromName is the {row.go} of TensorFlow's name, {row.from_doc}.")
+    text += f"func {row.go}FromName(name string) ({row.go}, error) {{\n"
+    return text + f"\treturn fromName[{row.go}](cdist.DIST_ENUM_{row.from_names}, name)\n}}\n"
 
 
 GO_HEAD = """// SPDX-License-Identifier: Apache-2.0
@@ -111,14 +109,14 @@ package dist
 """
 
 
-def go_enums(ordered, functions):
+def go_enums(ordered):
     offered = [row for row in ordered if row.offered("go")]
     names = [one.go for row in offered for one in row.offered("go")]
     for name in names:
         if names.count(name) > 1:
             raise Error(f"two constants are {name} in Go: give one another name in `go_names`")
     parts = [GO_HEAD, 'import "libdist.example/dist/internal/cdist"\n', *map(go_enum, offered)]
-    parts += [go_names(row, functions) for row in ordered if row.names]
+    parts += [go_names(row) for row in ordered if row.names]
     return "\n".join(parts)
 
 
@@ -153,15 +151,13 @@ def java_doc(text, indent=""):
     return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
 
-def java_names(row, functions):
-    text = f"""
+def java_names(row):
+    return f"""
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {{
-        return Texts.of(DistModule.dist_{row.names}_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_{row.names}, code));
     }}
-"""
-    if f"dist_{row.names}_from_name" in functions:
-        text += f"""
+
     /**
      * The one of that name, {row.from_doc}.
      *
@@ -169,14 +165,13 @@ def java_names(row, functions):
      */
     public static {row.java} fromName(String name) {{
         int[] out = new int[1];
-        DistModule.dist_{row.names}_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_{row.from_names}, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }}
 """
-    return text
 
 
-def java_enum(row, functions):
+def java_enum(row):
     members = [(one.short, one.value, row.doc_of("java", one)) for one in row.offered("java")]
     cases = "".join(f"            case {value} -> {name};\n" for name, value, _ in members)
     other = f'throw new DistException(Status.INTERNAL, "{row.java}: libdist gave " + code)'
@@ -204,7 +199,7 @@ def java_enum(row, functions):
 {cases}            default -> {other};
         }};
     }}
-{java_names(row, functions) if row.names else ""}{row.java_body}}}
+{java_names(row) if row.names else ""}{row.java_body}}}
 """
 
 
@@ -260,9 +255,9 @@ from enum import IntEnum
 def written():
     """Path below bindings -> text."""
     found = api.read(HEADER)
-    functions, ordered = {one["name"] for one in found["functions"]}, rows(found)
-    files = {"go/enums.go": go_enums(ordered, functions), "go/enums_words.go": go_words(ordered)}
-    files |= {f"{JAVA}/{row.java}.java": java_enum(row, functions) for row in ordered if row.offered("java")}
+    ordered = rows(found)
+    files = {"go/enums.go": go_enums(ordered), "go/enums_words.go": go_words(ordered)}
+    files |= {f"{JAVA}/{row.java}.java": java_enum(row) for row in ordered if row.offered("java")}
     files[f"{JAVA}/EnumWords.java"] = java_words(ordered)
     files["python/libdist/constants.py"] = python_enums(ordered)
     return files

@@ -9,7 +9,8 @@ else has a default:
     shorts             constants whose name is not what is behind the prefix
     doc, docs          what the type means, and a constant, where the header does not say it or not for all languages:
                        a text, or a dict of "go", "java" and "python" in which a language may be missing
-    names, from_doc    dist_{names}_name() gives TensorFlow's names; which ones dist_{names}_from_name() takes
+    names, from_doc    NAMES of DIST_ENUM_NAMES, by which C gives TensorFlow's names; which of them are taken
+    from_names         the domain of those that are taken, where that is another
     others             Java's member that stands for numbers of later versions; without one those are an exception
     java_body          methods of Java's that only this enum has
     go_words           whether Go's messages have these constants by their Go names
@@ -62,6 +63,7 @@ class Enum:
     docs: dict = field(default_factory=dict)
     names: str | None = None
     from_doc: str = ANY_CASE
+    from_names: str | None = AS_BEFORE
     others: str | None = None
     java_body: str = ""
     go_words: bool = True
@@ -72,6 +74,8 @@ class Enum:
             self.java = self.go
         if self.python is AS_BEFORE:
             self.python = self.java
+        if self.from_names is AS_BEFORE:
+            self.from_names = self.names
         if self.java is None and ("java", "all") not in self.left_out:
             raise TypeError(f"{self.first}: Java has a type of it, or `left_out` says why not")
 
@@ -137,6 +141,7 @@ STATUS_JAVA = """
     }
 """
 ANYWAY = "TensorFlow's name for what libdist does anyway"
+BY_FUNCTIONS = "each enum has functions, or methods, that give its names and take them"
 TABLE = [
     Enum(
         "DIST_OK", "DIST_", go="Code", java="Status", go_name="Err{}", go_words=False, others="INTERNAL",
@@ -186,7 +191,8 @@ TABLE = [
         },
     ),
     Enum(
-        "DIST_REDUCE_SUM", "DIST_REDUCE_", go="ReduceOp", go_names={"USER": "ReduceUser"}, names="reduce_op",
+        "DIST_REDUCE_SUM", "DIST_REDUCE_", go="ReduceOp", go_names={"USER": "ReduceUser"}, names="REDUCE_OP",
+        from_names="VALUE_REDUCTION",
         from_doc='"SUM" or "MEAN" in any case: other operators are no reduction of values from outside',
         java_body=REDUCE_OP_JAVA,
         doc="How contributions become one.",
@@ -279,10 +285,10 @@ TABLE = [
     ),
     Enum(
         "DIST_SYNCHRONIZATION_AUTO", "DIST_SYNCHRONIZATION_", go="Synchronization", go_name="Synchronization{}",
-        names="synchronization", docs={"NONE": "never; mirrored strategies refuse it"},
+        names="SYNCHRONIZATION", docs={"NONE": "never; mirrored strategies refuse it"},
     ),
     Enum(
-        "DIST_AGGREGATION_NONE", "DIST_AGGREGATION_", go="Aggregation", go_name="Aggregation{}", names="aggregation",
+        "DIST_AGGREGATION_NONE", "DIST_AGGREGATION_", go="Aggregation", go_name="Aggregation{}", names="AGGREGATION",
         docs={"SUM": "every copy gets their sum", "MEAN": "every copy gets their mean"},
     ),
     Enum(
@@ -303,22 +309,21 @@ TABLE = [
     ),
     Enum(
         "DIST_COMMUNICATION_AUTO", "DIST_COMMUNICATION_", go="Communication", go_name="Communication{}",
-        names="communication", docs={"AUTO": "libdist's choice", "RING": "accepted, and of no consequence"},
+        names="COMMUNICATION", docs={"AUTO": "libdist's choice", "RING": "accepted, and of no consequence"},
     ),
     Enum(
         "DIST_CROSS_DEVICE_DEFAULT", "DIST_CROSS_DEVICE_", go="CrossDeviceKind", go_name="CrossDevice{}",
-        names="cross_device",
+        names="CROSS_DEVICE",
         docs={
             "DEFAULT": "the strategy's own",
             "REDUCTION_TO_ONE_DEVICE": "with an operator of the program's, where it gives one",
             "HIERARCHICAL_COPY": ANYWAY,
             "NCCL": ANYWAY,
-            "COLLECTIVE": ANYWAY,
             "HOST": "functions of the program's",
         },
     ),
-    Enum("DIST_INPUT_PER_WORKER", "DIST_INPUT_", go="InputMode", names="input_mode"),
-    Enum("DIST_SHARD_OFF", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="shard_policy"),
+    Enum("DIST_INPUT_PER_WORKER", "DIST_INPUT_", go="InputMode", names="INPUT_MODE"),
+    Enum("DIST_SHARD_OFF", "DIST_SHARD_", go="ShardPolicy", go_name="Shard{}", names="SHARD_POLICY"),
     Enum(
         "DIST_METRIC_SUM", "DIST_METRIC_", go="MetricKind", go_name="Metric{}",
         docs={"SUM": "the sum of w * x", "MEAN": "that, divided by the sum of w"},
@@ -335,6 +340,10 @@ TABLE = [
     Enum(
         "DIST_MAX_REPLICAS", "DIST_", doc={"go": "Limits of libdist."},
         left_out={("java", "all"): "an exception says the limit that was passed"},
+    ),
+    Enum(
+        "DIST_ENUM_STATUS", "DIST_ENUM_",
+        left_out={("go", "all"): BY_FUNCTIONS, ("java", "all"): BY_FUNCTIONS, ("python", "all"): BY_FUNCTIONS},
     ),
     Enum(
         "DIST_LOG_ERROR", "DIST_LOG_", go="LogLevel", go_name="Log{}",

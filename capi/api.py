@@ -6,8 +6,9 @@
 
     import api; declared = api.read(path)       of what this wrote, or of a header
 
-A header is read with those of its folder that it includes, where it does. What comes out, each once and in the order
-in which a compiler comes to it:
+A header is read with those of its folder that it includes, where it does, and with its experimental part: what stands
+between `#if defined(DIST_EXPERIMENTAL) ...` and its #endif. What comes out, each once and in the order in which a
+compiler comes to it:
 
     functions  name, returns, nodiscard, parameters, comment, file, line
     structs    name, fields, comment, file, line
@@ -16,6 +17,8 @@ in which a compiler comes to it:
     aliases    name, type, comment, ...: typedefs of numbers
     enums      constants (name, value, comment), comment, ...
     macros     name, parameters (None: none are taken), text: without include guards and attributes
+
+All of them have `file`, `line` and `experimental`: whether only programs with DIST_EXPERIMENTAL see it.
 
 A parameter, field or result has its type in four parts: `type` (the name, without const), `const` (of what is
 pointed to), `pointers` (how many stars), and `text`, all of it as C has it. A field may also have `size` (of an
@@ -38,6 +41,8 @@ TOKEN = re.compile(
 )
 INCLUDE = re.compile(r'#\s*include\s*"(\w+\.h)"')
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
+BEGINS = ("#if", "#ifdef", "#ifndef")
+EXPERIMENTAL = re.compile(r"#if defined\(DIST_EXPERIMENTAL\)")
 SECTION = re.compile(r"/\* ---- .*-* ?\*/")
 FILE = re.compile(r"/\*\*\s*\* @(file|mainpage)\b")
 FIELD = re.compile(r"(\w+) +(\S.*)")
@@ -61,11 +66,13 @@ def tokens_of(name, text):
         if match is None:
             raise Error(f"{name}:{line}: not understood: {text[at:at + 40]!r}")
         kind, word = match.lastgroup, match[0]
-        if kind == "directive" and word.split()[0] in ("#ifdef", "#if", "#ifndef"):
-            skipping = skipping + 1 if skipping or "__cplusplus" in word else 0
-        elif kind == "directive" and word.split()[0] == "#endif":
-            skipping = max(0, skipping - 1)
-        elif kind != "space" and not skipping:
+        begins = kind == "directive" and word.split()[0] in BEGINS
+        skipped = skipping > 0 or (begins and "__cplusplus" in word)
+        if skipped and begins:
+            skipping += 1
+        elif skipped and kind == "directive" and word.split()[0] == "#endif":
+            skipping -= 1
+        elif kind != "space" and not skipped:
             found.append(Token(kind, word, line))
         line += word.count("\n")
         at = match.end()
@@ -104,6 +111,8 @@ class Parser:
     def __init__(self, path, found, seen):
         self.path, self.name, self.found, self.seen = path, path.name, found, seen
         self.tokens, self.at = tokens_of(self.name, path.read_text(encoding="utf-8")), 0
+        # Of each #if that is open, whether it is that of the experimental part.
+        self.conditions = []
 
     # ---- Tokens ----
 
@@ -205,7 +214,7 @@ class Parser:
     # ---- Declarations ----
 
     def place(self, line):
-        return {"file": self.name, "line": line}
+        return {"file": self.name, "line": line, "experimental": any(self.conditions)}
 
     def parse(self):
         while True:
@@ -228,6 +237,12 @@ class Parser:
                 self.fail("a declaration is wanted")
 
     def directive(self, token):
+        if token.text.split()[0] in BEGINS:
+            self.conditions.append(EXPERIMENTAL.match(token.text) is not None)
+        elif token.text == "#endif":
+            if not self.conditions:
+                raise Error(f"{self.name}:{token.line}: #endif without a condition")
+            self.conditions.pop()
         if match := INCLUDE.match(token.text):
             parse_once(self.path.parent / match[1], self.found, self.seen)
         match = DEFINE.fullmatch(token.text)

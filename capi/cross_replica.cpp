@@ -408,14 +408,6 @@ dist_status dist_cross_device_gather(dist_cross_device* cross_device, dist_value
   });
 }
 
-dist_status dist_reduce_op_from_name(const char* name, dist_reduce_op* out_op) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(name, "dist_reduce_op_from_name", "name"));
-    DIST_TRY(require(out_op, "dist_reduce_op_from_name", "out_op"));
-    return number_of(kValueReductionNames, name, "reduction of values", out_op);
-  });
-}
-
 dist_status dist_reduce_op_from_aggregation(int32_t aggregation, dist_reduce_op* out_op) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_op, "dist_reduce_op_from_aggregation", "out_op"));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // error.h: version, errors, and names of what types.h numbers.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "capi/guard.hpp"
 #include "core/base/names.hpp"
@@ -56,46 +58,73 @@ dist_status dist_fail(dist_status status, const char* message) {
 
 namespace {
 
-dist_status from_name(std::span<const Named> names, const char* name, const char* what, int32_t* out_number,
-                      const char* call) {
-  return guard([&]() -> Status {
-    DIST_TRY(require(name, call, "name"));
-    DIST_TRY(require(out_number, call, "the result"));
-    return number_of(names, name, what, out_number);
-  });
+// An enum of types.h: a value's name is what core calls it.
+struct Domain {
+  const char* name;  // "REDUCE_OP", of DIST_ENUM_REDUCE_OP
+  const char* what;  // what a name of it is
+  int32_t first, last;
+  const char* (*name_of)(int32_t value) noexcept;
+};
+
+template <const auto& kNames>
+const char* named(int32_t value) noexcept {
+  return name_of(kNames, value);
+}
+
+// By their numbers, from 1.
+constexpr Domain kDomains[] = {
+    {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
+    {"DTYPE", "type of elements", DIST_F16, DIST_BOOL, dtype_name},
+    {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, op_name},
+    {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN, op_name},
+    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_RESHARD, collective_name},
+    {"SYNCHRONIZATION", "synchronization of variables", DIST_SYNCHRONIZATION_AUTO,
+     DIST_SYNCHRONIZATION_ON_READ, named<kSynchronizationNames>},
+    {"AGGREGATION", "aggregation of variables", DIST_AGGREGATION_NONE, DIST_AGGREGATION_ONLY_FIRST_REPLICA,
+     named<kAggregationNames>},
+    {"COMMUNICATION", "implementation of communication", DIST_COMMUNICATION_AUTO, DIST_COMMUNICATION_NCCL,
+     named<kCommunicationNames>},
+    {"CROSS_DEVICE", "kind of cross-device operations", DIST_CROSS_DEVICE_DEFAULT, DIST_CROSS_DEVICE_HOST,
+     named<kCrossDeviceNames>},
+    {"INPUT_MODE", "mode of input", DIST_INPUT_PER_WORKER, DIST_INPUT_PER_REPLICA, named<kInputModeNames>},
+    {"SHARD_POLICY", "policy of sharding", DIST_SHARD_OFF, DIST_SHARD_HINT, named<kShardNames>}};
+static_assert(std::size(kDomains) == DIST_ENUM_SHARD_POLICY);
+
+// NULL for a number that is no domain's.
+const Domain* domain_of(int32_t number) noexcept {
+  return number >= 1 && number <= DIST_ENUM_SHARD_POLICY ? &kDomains[number - 1] : nullptr;
+}
+
+Status no_domain(int32_t number) noexcept {
+  char known[256] = "";
+  std::size_t used = 0;
+  for (const Domain& domain : kDomains) {
+    used += static_cast<std::size_t>(std::snprintf(known + used, sizeof known - used, "%s%s",
+                                                   used == 0 ? "DIST_ENUM_" : ", ", domain.name));
+  }
+  return invalid_argument("dist_enum_from_name: domain %d is no enum with names: use one of %s", number,
+                          known);
 }
 
 }  // namespace
 
-const char* dist_reduce_op_name(dist_reduce_op op) {
-  return op < DIST_REDUCE_SUM || op > DIST_REDUCE_USER ? nullptr : op_name(op);
+const char* dist_enum_name(int32_t domain, int32_t value) {
+  const Domain* const known = domain_of(domain);
+  return known == nullptr || value < known->first || value > known->last ? nullptr : known->name_of(value);
 }
-const char* dist_communication_name(int32_t implementation) {
-  return name_of(kCommunicationNames, implementation);
-}
-const char* dist_cross_device_name(int32_t kind) { return name_of(kCrossDeviceNames, kind); }
-const char* dist_synchronization_name(int32_t synchronization) {
-  return name_of(kSynchronizationNames, synchronization);
-}
-const char* dist_aggregation_name(int32_t aggregation) { return name_of(kAggregationNames, aggregation); }
-const char* dist_input_mode_name(int32_t mode) { return name_of(kInputModeNames, mode); }
-const char* dist_shard_policy_name(int32_t policy) { return name_of(kShardNames, policy); }
 
-dist_status dist_communication_from_name(const char* name, int32_t* out_implementation) {
-  return from_name(kCommunicationNames, name, "implementation of communication", out_implementation,
-                   "dist_communication_from_name");
-}
-dist_status dist_synchronization_from_name(const char* name, int32_t* out_synchronization) {
-  return from_name(kSynchronizationNames, name, "synchronization of variables", out_synchronization,
-                   "dist_synchronization_from_name");
-}
-dist_status dist_aggregation_from_name(const char* name, int32_t* out_aggregation) {
-  return from_name(kAggregationNames, name, "aggregation of variables", out_aggregation,
-                   "dist_aggregation_from_name");
-}
-dist_status dist_input_mode_from_name(const char* name, int32_t* out_mode) {
-  return from_name(kInputModeNames, name, "mode of input", out_mode, "dist_input_mode_from_name");
-}
-dist_status dist_shard_policy_from_name(const char* name, int32_t* out_policy) {
-  return from_name(kShardNames, name, "policy of sharding", out_policy, "dist_shard_policy_from_name");
+dist_status dist_enum_from_name(int32_t domain, const char* name, int32_t* out_value) {
+  return guard([&]() -> Status {
+    const Domain* const known = domain_of(domain);
+    if (known == nullptr) return no_domain(domain);
+    DIST_TRY(require(name, "dist_enum_from_name", "name"));
+    DIST_TRY(require(out_value, "dist_enum_from_name", "out_value"));
+    Named names[DIST_COLLECTIVE_RESHARD];  // the longest domain's
+    std::size_t count = 0;
+    for (int32_t value = known->first; value <= known->last; ++value) {
+      const char* const each = known->name_of(value);
+      if (each != nullptr) names[count++] = {value, each};  // a number may be nobody's
+    }
+    return number_of({names, count}, name, known->what, out_value);
+  });
 }

@@ -5,6 +5,7 @@
 // The result has the bits of the unpartitioned run.
 //
 //     conv_split DIGITS.csv [ROWS COLUMNS]      of tiles, 2 x 4; examples/data/digits.csv
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>

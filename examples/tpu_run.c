@@ -14,6 +14,7 @@
 //     def replica_fn(input):
 //       return input * 2
 //     result = strategy.run(replica_fn, args=(distributed_values,))
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>

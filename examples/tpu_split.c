@@ -18,6 +18,7 @@
 //       output = model(inputs)
 //       return output
 //     strategy.run(step_fn, args=(next(iterator),))
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,6 +19,7 @@
 //         steps += 1
 //       print(epoch, total_loss / steps, accuracy.result())
 //       accuracy.reset_state()
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 // training_loop.c in C++: run as `training_loop_cpp [REPLICAS]` (2). It learns the same bits and prints the
 // same lines, and ends what it holds by itself. What goes wrong, wherever it does, arrives in main() as an
 // exception.
+#define DIST_EXPERIMENTAL
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -190,21 +190,6 @@ const (
 	AssignSub AssignHow = 3 // the value is subtracted
 )
 
-// ScatterHow says how rows change a variable: row indices[k] of the variable becomes op(that row, values[k]).
-type ScatterHow int
-
-// The values of ScatterHow.
-const (
-	ScatterAdd         ScatterHow = 1 // added
-	ScatterSub         ScatterHow = 2 // subtracted
-	ScatterUpdate      ScatterHow = 3 // the row is replaced; of an index that comes twice the last counts
-	ScatterMul         ScatterHow = 4 // multiplied
-	ScatterDiv         ScatterHow = 5 // divided
-	ScatterMin         ScatterHow = 6 // the smaller one
-	ScatterMax         ScatterHow = 7 // the larger one
-	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate under leading dimensions that indices, values and variable share
-)
-
 // Communication says which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits
 // are the same.
 type Communication int
@@ -214,20 +199,6 @@ const (
 	CommunicationAuto Communication = 0 // libdist's choice
 	CommunicationRing Communication = 1 // accepted, and of no consequence
 	CommunicationNCCL Communication = 2 // accepted; libdist's own, since its devices are host CPUs
-)
-
-// CrossDeviceKind says who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same,
-// but for CrossDeviceHost's.
-type CrossDeviceKind int
-
-// The values of CrossDeviceKind.
-const (
-	CrossDeviceDefault              CrossDeviceKind = 0 // the strategy's own
-	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
-	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
-	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
-	CrossDeviceCollective           CrossDeviceKind = 4 // TensorFlow's name for what libdist does anyway
-	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
 )
 
 // InputMode says how many pipelines make the batches (TensorFlow: InputReplicationMode).
@@ -251,6 +222,64 @@ const (
 	ShardHint ShardPolicy = 3  // where the source says that it is to be done
 )
 
+// DeviceOrder says in which order replicas and their logical devices lie in a mesh (TensorFlow:
+// DeviceOrderMode).
+type DeviceOrder int
+
+// The values of DeviceOrder.
+const (
+	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
+	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
+	DeviceOrderMesh DeviceOrder = 2 // blocks
+)
+
+// Limits of libdist.
+const (
+	MaxReplicas      = 256     // of one strategy in one process
+	MaxContributions = 1024    // tensors in one sum, those of all replicas together
+	MaxNDim          = 16      // dimensions of a tensor
+	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
+	MaxMeshPositions = 1048576 // of a topology's mesh; also devices of a topology, or of an assignment
+)
+
+// LogLevel says how much a log line matters.
+type LogLevel int
+
+// The values of LogLevel.
+const (
+	LogError   LogLevel = 1 // something failed
+	LogWarning LogLevel = 2 // something may fail
+	LogInfo    LogLevel = 3 // for who looks
+)
+
+// ScatterHow says how rows change a variable: row indices[k] of the variable becomes op(that row, values[k]).
+type ScatterHow int
+
+// The values of ScatterHow.
+const (
+	ScatterAdd         ScatterHow = 1 // added
+	ScatterSub         ScatterHow = 2 // subtracted
+	ScatterUpdate      ScatterHow = 3 // the row is replaced; of an index that comes twice the last counts
+	ScatterMul         ScatterHow = 4 // multiplied
+	ScatterDiv         ScatterHow = 5 // divided
+	ScatterMin         ScatterHow = 6 // the smaller one
+	ScatterMax         ScatterHow = 7 // the larger one
+	ScatterBatchUpdate ScatterHow = 8 // ScatterUpdate under leading dimensions that indices, values and variable share
+)
+
+// CrossDeviceKind says who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same,
+// but for CrossDeviceHost's.
+type CrossDeviceKind int
+
+// The values of CrossDeviceKind.
+const (
+	CrossDeviceDefault              CrossDeviceKind = 0 // the strategy's own
+	CrossDeviceReductionToOneDevice CrossDeviceKind = 1 // with an operator of the program's, where it gives one
+	CrossDeviceHierarchicalCopy     CrossDeviceKind = 2 // TensorFlow's name for what libdist does anyway
+	CrossDeviceNCCL                 CrossDeviceKind = 3 // TensorFlow's name for what libdist does anyway
+	CrossDeviceHost                 CrossDeviceKind = 5 // functions of the program's
+)
+
 // MetricKind says what a metric computes over all updates of all replicas.
 type MetricKind int
 
@@ -265,17 +294,6 @@ const (
 const (
 	applySGD      = 1 // the built-in gradient descent, with momentum
 	applyCallback = 2 // a function of the program's
-)
-
-// DeviceOrder says in which order replicas and their logical devices lie in a mesh (TensorFlow:
-// DeviceOrderMode).
-type DeviceOrder int
-
-// The values of DeviceOrder.
-const (
-	DeviceOrderAuto DeviceOrder = 0 // rings where they fit, else blocks
-	DeviceOrderRing DeviceOrder = 1 // each a neighbour of the next; an error where they do not fit
-	DeviceOrderMesh DeviceOrder = 2 // blocks
 )
 
 // PartitionKind says what the logical devices of a replica have of a tensor.
@@ -300,78 +318,65 @@ const (
 	EdgeNone    Edge = 4 // nothing: there the result ends
 )
 
-// Limits of libdist.
-const (
-	MaxReplicas      = 256     // of one strategy in one process
-	MaxContributions = 1024    // tensors in one sum, those of all replicas together
-	MaxNDim          = 16      // dimensions of a tensor
-	MaxTagBytes      = 48      // of a tag, its end included; a longer one is cut
-	MaxMeshPositions = 1048576 // of a topology's mesh; also devices of a topology, or of an assignment
-)
-
-// LogLevel says how much a log line matters.
-type LogLevel int
-
-// The values of LogLevel.
-const (
-	LogError   LogLevel = 1 // something failed
-	LogWarning LogLevel = 2 // something may fail
-	LogInfo    LogLevel = 3 // for who looks
-)
-
 // String is TensorFlow's name, "MEAN"; "" for a number that has none.
-func (x ReduceOp) String() string { return cdist.Dist_reduce_op_name(int32Of(int(x))) }
+func (x ReduceOp) String() string { return nameOf(cdist.DIST_ENUM_REDUCE_OP, x) }
 
 // ReduceOpFromName is the ReduceOp of TensorFlow's name, "SUM" or "MEAN" in any case: other operators are no
 // reduction of values from outside.
 func ReduceOpFromName(name string) (ReduceOp, error) {
-	return fromName[ReduceOp](cdist.Dist_reduce_op_from_name, name)
+	return fromName[ReduceOp](cdist.DIST_ENUM_VALUE_REDUCTION, name)
 }
 
 // String is TensorFlow's name, "NONE"; "" for a number that has none.
-func (x Synchronization) String() string { return cdist.Dist_synchronization_name(int32Of(int(x))) }
+func (x Synchronization) String() string { return nameOf(cdist.DIST_ENUM_SYNCHRONIZATION, x) }
 
 // SynchronizationFromName is the Synchronization of TensorFlow's name, in any case: for settings that are read
 // from a file or a command line.
 func SynchronizationFromName(name string) (Synchronization, error) {
-	return fromName[Synchronization](cdist.Dist_synchronization_from_name, name)
+	return fromName[Synchronization](cdist.DIST_ENUM_SYNCHRONIZATION, name)
 }
 
 // String is TensorFlow's name, "SUM"; "" for a number that has none.
-func (x Aggregation) String() string { return cdist.Dist_aggregation_name(int32Of(int(x))) }
+func (x Aggregation) String() string { return nameOf(cdist.DIST_ENUM_AGGREGATION, x) }
 
 // AggregationFromName is the Aggregation of TensorFlow's name, in any case: for settings that are read from a
 // file or a command line.
 func AggregationFromName(name string) (Aggregation, error) {
-	return fromName[Aggregation](cdist.Dist_aggregation_from_name, name)
+	return fromName[Aggregation](cdist.DIST_ENUM_AGGREGATION, name)
 }
 
 // String is TensorFlow's name, "RING"; "" for a number that has none.
-func (x Communication) String() string { return cdist.Dist_communication_name(int32Of(int(x))) }
+func (x Communication) String() string { return nameOf(cdist.DIST_ENUM_COMMUNICATION, x) }
 
 // CommunicationFromName is the Communication of TensorFlow's name, in any case: for settings that are read from
 // a file or a command line.
 func CommunicationFromName(name string) (Communication, error) {
-	return fromName[Communication](cdist.Dist_communication_from_name, name)
+	return fromName[Communication](cdist.DIST_ENUM_COMMUNICATION, name)
 }
 
-// String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
-func (x CrossDeviceKind) String() string { return cdist.Dist_cross_device_name(int32Of(int(x))) }
-
 // String is TensorFlow's name, "PER_REPLICA"; "" for a number that has none.
-func (x InputMode) String() string { return cdist.Dist_input_mode_name(int32Of(int(x))) }
+func (x InputMode) String() string { return nameOf(cdist.DIST_ENUM_INPUT_MODE, x) }
 
 // InputModeFromName is the InputMode of TensorFlow's name, in any case: for settings that are read from a file
 // or a command line.
 func InputModeFromName(name string) (InputMode, error) {
-	return fromName[InputMode](cdist.Dist_input_mode_from_name, name)
+	return fromName[InputMode](cdist.DIST_ENUM_INPUT_MODE, name)
 }
 
 // String is TensorFlow's name, "AUTO"; "" for a number that has none.
-func (x ShardPolicy) String() string { return cdist.Dist_shard_policy_name(int32Of(int(x))) }
+func (x ShardPolicy) String() string { return nameOf(cdist.DIST_ENUM_SHARD_POLICY, x) }
 
 // ShardPolicyFromName is the ShardPolicy of TensorFlow's name, in any case: for settings that are read from a
 // file or a command line.
 func ShardPolicyFromName(name string) (ShardPolicy, error) {
-	return fromName[ShardPolicy](cdist.Dist_shard_policy_from_name, name)
+	return fromName[ShardPolicy](cdist.DIST_ENUM_SHARD_POLICY, name)
+}
+
+// String is TensorFlow's name, "REDUCTION_TO_ONE_DEVICE"; "" for a number that has none.
+func (x CrossDeviceKind) String() string { return nameOf(cdist.DIST_ENUM_CROSS_DEVICE, x) }
+
+// CrossDeviceKindFromName is the CrossDeviceKind of TensorFlow's name, in any case: for settings that are read
+// from a file or a command line.
+func CrossDeviceKindFromName(name string) (CrossDeviceKind, error) {
+	return fromName[CrossDeviceKind](cdist.DIST_ENUM_CROSS_DEVICE, name)
 }

@@ -82,23 +82,9 @@ var constantWords = wordTable(`
 	DIST_ASSIGN dist.Assign
 	DIST_ASSIGN_ADD dist.AssignAdd
 	DIST_ASSIGN_SUB dist.AssignSub
-	DIST_SCATTER_ADD dist.ScatterAdd
-	DIST_SCATTER_SUB dist.ScatterSub
-	DIST_SCATTER_UPDATE dist.ScatterUpdate
-	DIST_SCATTER_MUL dist.ScatterMul
-	DIST_SCATTER_DIV dist.ScatterDiv
-	DIST_SCATTER_MIN dist.ScatterMin
-	DIST_SCATTER_MAX dist.ScatterMax
-	DIST_SCATTER_BATCH_UPDATE dist.ScatterBatchUpdate
 	DIST_COMMUNICATION_AUTO dist.CommunicationAuto
 	DIST_COMMUNICATION_RING dist.CommunicationRing
 	DIST_COMMUNICATION_NCCL dist.CommunicationNCCL
-	DIST_CROSS_DEVICE_DEFAULT dist.CrossDeviceDefault
-	DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE dist.CrossDeviceReductionToOneDevice
-	DIST_CROSS_DEVICE_HIERARCHICAL_COPY dist.CrossDeviceHierarchicalCopy
-	DIST_CROSS_DEVICE_NCCL dist.CrossDeviceNCCL
-	DIST_CROSS_DEVICE_COLLECTIVE dist.CrossDeviceCollective
-	DIST_CROSS_DEVICE_HOST dist.CrossDeviceHost
 	DIST_INPUT_PER_WORKER dist.PerWorker
 	DIST_INPUT_PER_REPLICA dist.PerReplica
 	DIST_SHARD_OFF dist.ShardOff
@@ -106,20 +92,9 @@ var constantWords = wordTable(`
 	DIST_SHARD_FILE dist.ShardFile
 	DIST_SHARD_DATA dist.ShardData
 	DIST_SHARD_HINT dist.ShardHint
-	DIST_METRIC_SUM dist.MetricSum
-	DIST_METRIC_MEAN dist.MetricMean
-	DIST_METRIC_ACCURACY dist.MetricAccuracy
 	DIST_DEVICE_ORDER_AUTO dist.DeviceOrderAuto
 	DIST_DEVICE_ORDER_RING dist.DeviceOrderRing
 	DIST_DEVICE_ORDER_MESH dist.DeviceOrderMesh
-	DIST_PARTITION_SPLIT dist.PartitionSplit
-	DIST_PARTITION_ASSIGN dist.PartitionAssign
-	DIST_PARTITION_REPLICATE dist.PartitionReplicate
-	DIST_EDGE_ZERO dist.EdgeZero
-	DIST_EDGE_WRAP dist.EdgeWrap
-	DIST_EDGE_CLAMP dist.EdgeClamp
-	DIST_EDGE_REFLECT dist.EdgeReflect
-	DIST_EDGE_NONE dist.EdgeNone
 	DIST_MAX_REPLICAS dist.MaxReplicas
 	DIST_MAX_CONTRIBUTIONS dist.MaxContributions
 	DIST_MAX_NDIM dist.MaxNDim
@@ -128,6 +103,30 @@ var constantWords = wordTable(`
 	DIST_LOG_ERROR dist.LogError
 	DIST_LOG_WARNING dist.LogWarning
 	DIST_LOG_INFO dist.LogInfo
+	DIST_SCATTER_ADD dist.ScatterAdd
+	DIST_SCATTER_SUB dist.ScatterSub
+	DIST_SCATTER_UPDATE dist.ScatterUpdate
+	DIST_SCATTER_MUL dist.ScatterMul
+	DIST_SCATTER_DIV dist.ScatterDiv
+	DIST_SCATTER_MIN dist.ScatterMin
+	DIST_SCATTER_MAX dist.ScatterMax
+	DIST_SCATTER_BATCH_UPDATE dist.ScatterBatchUpdate
+	DIST_CROSS_DEVICE_DEFAULT dist.CrossDeviceDefault
+	DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE dist.CrossDeviceReductionToOneDevice
+	DIST_CROSS_DEVICE_HIERARCHICAL_COPY dist.CrossDeviceHierarchicalCopy
+	DIST_CROSS_DEVICE_NCCL dist.CrossDeviceNCCL
+	DIST_CROSS_DEVICE_HOST dist.CrossDeviceHost
+	DIST_METRIC_SUM dist.MetricSum
+	DIST_METRIC_MEAN dist.MetricMean
+	DIST_METRIC_ACCURACY dist.MetricAccuracy
+	DIST_PARTITION_SPLIT dist.PartitionSplit
+	DIST_PARTITION_ASSIGN dist.PartitionAssign
+	DIST_PARTITION_REPLICATE dist.PartitionReplicate
+	DIST_EDGE_ZERO dist.EdgeZero
+	DIST_EDGE_WRAP dist.EdgeWrap
+	DIST_EDGE_CLAMP dist.EdgeClamp
+	DIST_EDGE_REFLECT dist.EdgeReflect
+	DIST_EDGE_NONE dist.EdgeNone
 `)
 
 // kindWords are what "DIST_REDUCE_..." stands for: the type whose constants those are.
@@ -144,14 +143,14 @@ var kindWords = wordTable(`
 	DIST_SYNCHRONIZATION_ Synchronization
 	DIST_AGGREGATION_ Aggregation
 	DIST_ASSIGN_ AssignHow
-	DIST_SCATTER_ ScatterHow
 	DIST_COMMUNICATION_ Communication
-	DIST_CROSS_DEVICE_ CrossDeviceKind
 	DIST_INPUT_ InputMode
 	DIST_SHARD_ ShardPolicy
-	DIST_METRIC_ MetricKind
 	DIST_DEVICE_ORDER_ DeviceOrder
+	DIST_LOG_ LogLevel
+	DIST_SCATTER_ ScatterHow
+	DIST_CROSS_DEVICE_ CrossDeviceKind
+	DIST_METRIC_ MetricKind
 	DIST_PARTITION_ PartitionKind
 	DIST_EDGE_ Edge
-	DIST_LOG_ LogLevel
 `)

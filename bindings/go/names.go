@@ -4,10 +4,15 @@ package dist
 
 import "libdist.example/dist/internal/cdist"
 
-// fromName looks a name up by one of the generated functions.
-func fromName[T ~int](look func(string, *int32) error, name string) (T, error) {
+// nameOf is a number's name in a domain of C's.
+func nameOf[T ~int](domain int, number T) string {
+	return cdist.Dist_enum_name(domain, int32Of(int(number)))
+}
+
+// fromName is the number of a name in a domain of C's.
+func fromName[T ~int](domain int, name string) (T, error) {
 	var number int32
-	err := look(name, &number)
+	err := cdist.Dist_enum_from_name(domain, name, &number)
 	return T(number), fromNative(err)
 }
 

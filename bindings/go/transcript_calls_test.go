@@ -33,39 +33,52 @@ func (p *player) crossDevice(l *line) *dist.CrossDevice {
 	return get[*dist.CrossDevice](p, l.given["cross_device"])
 }
 
-// name is a call of a ..._name() function.
-func name[T ~int](key string) func(*player, *line, *answer) error {
-	return func(_ *player, l *line, a *answer) error {
-		a.text("out", fmt.Sprint(any(T(l.given.int(key))).(fmt.Stringer)))
-		return nil
-	}
+// names are an enum's: of a number, and the number of a name.
+type names struct {
+	of     func(int) string
+	number func(string) (int, error)
 }
 
-// fromName is a call of a ..._from_name() function.
-func fromName[T ~int](look func(string) (T, error)) func(*player, *line, *answer) error {
-	return func(_ *player, l *line, a *answer) error {
-		out, err := look(l.given.text("name"))
-		if err == nil {
-			a.int("out", int(out))
-		}
-		return err
+func namesOf[T interface {
+	~int
+	fmt.Stringer
+}](fromName func(string) (T, error)) names {
+	return names{func(number int) string { return T(number).String() },
+		func(name string) (int, error) {
+			number, err := fromName(name)
+			return int(number), err
+		}}
+}
+
+// valueReductions are the operators that have a number by their names, which are TensorFlow's.
+var valueReductions = names{func(number int) string {
+	name := dist.ReduceOp(number).String()
+	if _, err := dist.ReduceOpFromName(name); err != nil {
+		return ""
 	}
+	return name
+}, namesOf(dist.ReduceOpFromName).number}
+
+// domains are the names by the domains of C: DIST_ENUM_....
+var domains = map[int]names{
+	3: namesOf(dist.ReduceOpFromName), 4: valueReductions, 6: namesOf(dist.SynchronizationFromName),
+	7: namesOf(dist.AggregationFromName), 8: namesOf(dist.CommunicationFromName),
+	9: namesOf(dist.CrossDeviceKindFromName), 10: namesOf(dist.InputModeFromName),
+	11: namesOf(dist.ShardPolicyFromName),
 }
 
 var nameCalls = map[string]func(p *player, l *line, a *answer) error{
-	"reduce_op_name":            name[dist.ReduceOp]("op"),
-	"communication_name":        name[dist.Communication]("implementation"),
-	"cross_device_name":         name[dist.CrossDeviceKind]("kind"),
-	"synchronization_name":      name[dist.Synchronization]("synchronization"),
-	"aggregation_name":          name[dist.Aggregation]("aggregation"),
-	"input_mode_name":           name[dist.InputMode]("mode"),
-	"shard_policy_name":         name[dist.ShardPolicy]("policy"),
-	"reduce_op_from_name":       fromName(dist.ReduceOpFromName),
-	"communication_from_name":   fromName(dist.CommunicationFromName),
-	"aggregation_from_name":     fromName(dist.AggregationFromName),
-	"synchronization_from_name": fromName(dist.SynchronizationFromName),
-	"input_mode_from_name":      fromName(dist.InputModeFromName),
-	"shard_policy_from_name":    fromName(dist.ShardPolicyFromName),
+	"enum_name": func(_ *player, l *line, a *answer) error {
+		a.text("out", domains[l.given.int("domain")].of(l.given.int("value")))
+		return nil
+	},
+	"enum_from_name": func(_ *player, l *line, a *answer) error {
+		out, err := domains[l.given.int("domain")].number(l.given.text("name"))
+		if err == nil {
+			a.int("out", out)
+		}
+		return err
+	},
 	"reduce_op_from_aggregation": func(_ *player, l *line, a *answer) error {
 		op, err := dist.ReduceOpFromAggregation(dist.Aggregation(l.given.int("aggregation")))
 		if err == nil {

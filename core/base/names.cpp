@@ -8,10 +8,11 @@
 namespace dist {
 namespace {
 
+char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
 bool equal_in_any_case(const char* name, const char* known) noexcept {
   for (; *known != '\0'; ++name, ++known) {
-    const char upper = *name >= 'a' && *name <= 'z' ? static_cast<char>(*name - 'a' + 'A') : *name;
-    if (upper != *known) return false;
+    if (upper(*name) != upper(*known)) return false;
   }
   return *name == '\0';
 }
@@ -24,7 +25,7 @@ Status number_of(std::span<const Named> names, const char* name, const char* wha
     *out = named.number;
     return kOk;
   }
-  char known[160] = "";
+  char known[320] = "";
   std::size_t used = 0;
   for (std::size_t i = 0; i < names.size() && used < sizeof known; ++i) {
     const char* const before = i == 0 ? "" : i + 1 == names.size() ? " or " : ", ";

@@ -25,7 +25,6 @@ inline constexpr Named kCrossDeviceNames[] = {
     {DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE, "REDUCTION_TO_ONE_DEVICE"},
     {DIST_CROSS_DEVICE_HIERARCHICAL_COPY, "HIERARCHICAL_COPY"},
     {DIST_CROSS_DEVICE_NCCL, "NCCL"},
-    {DIST_CROSS_DEVICE_COLLECTIVE, "COLLECTIVE"},
     {DIST_CROSS_DEVICE_HOST, "HOST"}};
 inline constexpr Named kSynchronizationNames[] = {{DIST_SYNCHRONIZATION_AUTO, "AUTO"},
                                                   {DIST_SYNCHRONIZATION_NONE, "NONE"},
@@ -42,8 +41,6 @@ inline constexpr Named kShardNames[] = {{DIST_SHARD_OFF, "OFF"},
                                         {DIST_SHARD_FILE, "FILE"},
                                         {DIST_SHARD_DATA, "DATA"},
                                         {DIST_SHARD_HINT, "HINT"}};
-// TensorFlow's operators: what values are reduced by from outside. Collectives have more.
-inline constexpr Named kValueReductionNames[] = {{DIST_REDUCE_SUM, "SUM"}, {DIST_REDUCE_MEAN, "MEAN"}};
 
 // NULL for a number that has none.
 constexpr const char* name_of(std::span<const Named> names, int32_t number) noexcept {

@@ -23,12 +23,9 @@ using AccumulateFn = void (*)(void* acc, const void* in, std::size_t count, dist
 
 // A host's own functions: each writes tensors that libdist has made. NULL: libdist's.
 struct HostFunctions {
-  dist_status (*reduce)(dist_reduce_op op, const dist_tensor* components, std::size_t n, dist_tensor* out,
-                        void* user_data) = nullptr;
-  dist_status (*broadcast)(const dist_tensor* value, dist_tensor* copies, std::size_t n,
-                           void* user_data) = nullptr;
-  dist_status (*gather)(const dist_tensor* components, std::size_t n, int32_t axis, dist_tensor* out,
-                        void* user_data) = nullptr;
+  dist_reduce_values_fn reduce = nullptr;
+  dist_broadcast_values_fn broadcast = nullptr;
+  dist_gather_values_fn gather = nullptr;
   void* user_data = nullptr;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define DIST_EXPERIMENTAL
 #include "encoder.h"
 
 #include <stdlib.h>

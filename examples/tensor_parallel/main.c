@@ -4,6 +4,7 @@
 // is from ONNX Runtime's, and how long it took (README.md).
 //
 //     tensor_parallel WEIGHTS REFERENCE [DEVICES ...]
+#define DIST_EXPERIMENTAL
 #include <dist/dist.h>
 #include <inttypes.h>
 #include <math.h>

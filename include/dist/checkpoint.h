@@ -87,6 +87,22 @@ DIST_API DIST_NODISCARD dist_status dist_checkpoint_load(dist_strategy *strategy
                                                          dist_variable *const *variables, size_t n,
                                                          const dist_checkpoint_options *options);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_CHECKPOINT_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_CHECKPOINT_EXPERIMENTAL_H)
+#define DIST_CHECKPOINT_EXPERIMENTAL_H
+
+#include "dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /**
  * Opens a safetensors file to see what is in it. If the file is replaced meanwhile, the old one is read on.
  *
@@ -164,4 +180,4 @@ DIST_API void dist_checkpoint_destroy(dist_checkpoint *checkpoint);
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_CHECKPOINT_EXPERIMENTAL_H */

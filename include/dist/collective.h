@@ -281,53 +281,6 @@ DIST_API DIST_NODISCARD dist_status dist_all_gather_value(dist_replica *replica,
                                                           const dist_collective_options *options,
                                                           dist_value **out_value);
 
-typedef struct dist_apply_options {
-  uint32_t struct_size;
-  int32_t kind;         /* DIST_APPLY_... */
-  double learning_rate; /* SGD */
-  double momentum;      /* SGD; 0: none, and no states */
-  double clip_norm; /* > 0: gradients are scaled down to this global norm where it is larger; 0: no clip */
-  /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
-  const dist_tensor *states;
-  size_t num_states;
-  dist_apply_fn fn; /* CALLBACK */
-  void *user_data;
-  double *out_norm; /* clip_norm > 0: the norm before the clip; NULL: not wanted */
-} dist_apply_options;
-#define DIST_APPLY_OPTIONS_INIT \
-  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-
-/** As dist_strategy_options_init(), of dist_apply_options. */
-DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
-
-/**
- * Reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
- *
- *     for t in 0 .. n-1:   g[t] = what dist_all_reduce() gives of gradients[t]
- *     clip_norm > 0:       norm = sqrt(sum over t, i of g[t][i]^2);   g = g * (clip_norm / norm) where norm is larger
- *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] = parameter[t] + state[t]
- *                          (momentum 0:  parameter[t] = parameter[t] - learning_rate * g[t])
- *     CALLBACK:            fn(block, user_data) for each piece of each tensor
- *
- * Parameters and states are mirrored: every replica gives its own copy, equal to the others' (replica 0's is read), or
- * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch
- * memory, and are each replica's own.
- *
- * Shape    gradients, parameters and states of tensor t have one shape, row-major without gaps. gradients as in
- *          dist_all_reduce(), contributions too; parameters of what MEAN or SUM give. SGD: f32 and f64.
- * Order    g as in dist_all_reduce(). The norm is added in f64 in an order that depends on the list alone. SGD in the
- *          parameter's type, each operation rounded.
- * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
- * Blocks   As dist_all_reduce(); twice with a clip.
- * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. RESOURCE_EXHAUSTED no
- *          memory, with a clip. UNIMPLEMENTED for SGD of another dtype.
- *          After an error parameters and states are unspecified.
- */
-DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
-                                                      dist_tensor *gradients, dist_tensor *parameters,
-                                                      size_t n, const dist_apply_options *apply,
-                                                      const dist_collective_options *options);
-
 /**
  * Some replicas of a strategy, for collectives among them: dist_collective_options.group. Groups may overlap and
  * meet at the same time. Members that wait for each other in different groups get an error, not a hang.
@@ -386,6 +339,69 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_merge(const dist_
                                                                      const dist_communication_options *over,
                                                                      dist_communication_options *out_options);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_COLLECTIVE_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_COLLECTIVE_EXPERIMENTAL_H)
+#define DIST_COLLECTIVE_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dist_apply_options {
+  uint32_t struct_size;
+  int32_t kind;         /* DIST_APPLY_... */
+  double learning_rate; /* SGD */
+  double momentum;      /* SGD; 0: none, and no states */
+  double clip_norm; /* > 0: gradients are scaled down to this global norm where it is larger; 0: no clip */
+  /* num_states lists of n tensors like the parameters; SGD with momentum: one list */
+  const dist_tensor *states;
+  size_t num_states;
+  dist_apply_fn fn; /* CALLBACK */
+  void *user_data;
+  double *out_norm; /* clip_norm > 0: the norm before the clip; NULL: not wanted */
+} dist_apply_options;
+#define DIST_APPLY_OPTIONS_INIT \
+  { sizeof(dist_apply_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_apply_options. */
+DIST_API void dist_apply_options_init(dist_apply_options *options, uint32_t struct_size_bytes);
+
+/**
+ * Reduces gradients and updates parameters with them in one pass, block by block while a block is in cache.
+ *
+ *     for t in 0 .. n-1:   g[t] = what dist_all_reduce() gives of gradients[t]
+ *     clip_norm > 0:       norm = sqrt(sum over t, i of g[t][i]^2);   g = g * (clip_norm / norm) where norm is larger
+ *     SGD:                 state[t] = momentum * state[t] - learning_rate * g[t];   parameter[t] = parameter[t] + state[t]
+ *                          (momentum 0:  parameter[t] = parameter[t] - learning_rate * g[t])
+ *     CALLBACK:            fn(block, user_data) for each piece of each tensor
+ *
+ * Parameters and states are mirrored: every replica gives its own copy, equal to the others' (replica 0's is read), or
+ * all give one and the same; afterwards all are equal again. With a clip `gradients` are used as scratch
+ * memory, and are each replica's own.
+ *
+ * Shape    gradients, parameters and states of tensor t have one shape, row-major without gaps. gradients as in
+ *          dist_all_reduce(), contributions too; parameters of what MEAN or SUM give. SGD: f32 and f64.
+ * Order    g as in dist_all_reduce(). The norm is added in f64 in an order that depends on the list alone. SGD in the
+ *          parameter's type, each operation rounded.
+ * Context  Replica. Collective: the same options on all members, replica 0's fn and user_data are used.
+ * Blocks   As dist_all_reduce(); twice with a clip.
+ * Errors   As dist_all_reduce(); INVALID_ARGUMENT also for options out of range. RESOURCE_EXHAUSTED no
+ *          memory, with a clip. UNIMPLEMENTED for SGD of another dtype.
+ *          After an error parameters and states are unspecified.
+ */
+DIST_API DIST_NODISCARD dist_status dist_reduce_apply(dist_replica *replica, dist_reduce_op op,
+                                                      dist_tensor *gradients, dist_tensor *parameters,
+                                                      size_t n, const dist_apply_options *apply,
+                                                      const dist_collective_options *options);
+
 /**
  * Writes the options as TensorFlow prints them, "Options(bytes_per_pack=0,timeout_seconds=None,
  * implementation=CommunicationImplementation.AUTO)", as text with an end mark, cut to `size_bytes`.
@@ -398,4 +414,4 @@ DIST_API DIST_NODISCARD dist_status dist_communication_options_describe(
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_COLLECTIVE_EXPERIMENTAL_H */

@@ -91,19 +91,6 @@ DIST_API DIST_NODISCARD dist_status dist_batch_reduce_to(dist_strategy *strategy
                                                          dist_value **out_values);
 
 /**
- * One value where it is wanted: mirrored where that is on every replica, else as it is. The replicas share it.
- *
- * Context  Strategy, concurrent; also inside a merge function.
- * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL: every replica.
- * Errors   INVALID_ARGUMENT     NULL, a per-replica or mirrored value, a bad destination (see dist_reduce_to()).
- *          FAILED_PRECONDITION  inside a replica function: use dist_broadcast().
- *          RESOURCE_EXHAUSTED   no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
-                                                      const dist_destination *destination,
-                                                      dist_value **out_value);
-
-/**
  * Joins the components of a per-replica value (of a list or dictionary: each leaf) to one tensor.
  *
  *     out = value[0], ..., value[R-1], one after another along `axis`
@@ -122,16 +109,6 @@ DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, d
  */
 DIST_API DIST_NODISCARD dist_status dist_gather(dist_strategy *strategy, dist_value *value, int32_t axis,
                                                 dist_value **out_value);
-
-/**
- * Writes the name, in full, of the device that a destination is on. One replica: always that replica's.
- *
- * Errors   INVALID_ARGUMENT  NULL, a bad destination, one on every replica, or size_bytes is too small.
- *          NOT_FOUND         "replica:r" of no replica.
- */
-DIST_API DIST_NODISCARD dist_status dist_destination_device(dist_strategy *strategy,
-                                                            const dist_destination *destination,
-                                                            char *out_name, size_t size_bytes);
 
 /** Changes one copy of a variable. `args` is a list that holds this copy's components; borrowed. */
 typedef dist_status (*dist_update_fn)(dist_tensor *copy, dist_value *args, void *user_data);
@@ -173,6 +150,70 @@ typedef struct dist_update_options {
 #define DIST_UPDATE_OPTIONS_INIT \
   { sizeof(dist_update_options), 0 }
 
+/**
+ * dist_update_values() from inside replicas: all of them meet, as in dist_merge_call(), and what they give as arguments
+ * is merged; replica 0's function is used. *out_result is this replica's component of the result.
+ *
+ * Context  Replica. Collective.
+ * Blocks   As dist_merge_call().
+ * Owns     As dist_update_values().
+ * Errors   As dist_merge_call() and dist_update_values().
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, dist_variable *variable,
+                                                        dist_update_values_fn fn, void *user_data,
+                                                        dist_value *args, dist_value *kwargs,
+                                                        const dist_update_options *options,
+                                                        dist_value **out_result);
+
+/**
+ * A tuple of a value's components in this process, in replica order; of a variable its copies; of a list, tuple or
+ * dictionary what each replica would find of it; of any other value a tuple of itself.
+ *
+ * Owns     *out_list is the caller's: dist_value_release().
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_local_results(dist_strategy *strategy, dist_value *value,
+                                                       dist_value **out_list);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_CROSS_REPLICA_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_CROSS_REPLICA_EXPERIMENTAL_H)
+#define DIST_CROSS_REPLICA_EXPERIMENTAL_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * One value where it is wanted: mirrored where that is on every replica, else as it is. The replicas share it.
+ *
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Owns     *out_value is the caller's: dist_value_release(). destination may be NULL: every replica.
+ * Errors   INVALID_ARGUMENT     NULL, a per-replica or mirrored value, a bad destination (see dist_reduce_to()).
+ *          FAILED_PRECONDITION  inside a replica function: use dist_broadcast().
+ *          RESOURCE_EXHAUSTED   no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_broadcast_to(dist_strategy *strategy, dist_value *value,
+                                                      const dist_destination *destination,
+                                                      dist_value **out_value);
+
+/**
+ * Writes the name, in full, of the device that a destination is on. One replica: always that replica's.
+ *
+ * Errors   INVALID_ARGUMENT  NULL, a bad destination, one on every replica, or size_bytes is too small.
+ *          NOT_FOUND         "replica:r" of no replica.
+ */
+DIST_API DIST_NODISCARD dist_status dist_destination_device(dist_strategy *strategy,
+                                                            const dist_destination *destination,
+                                                            char *out_name, size_t size_bytes);
+
 /** As dist_strategy_options_init(), of dist_update_options. */
 DIST_API void dist_update_options_init(dist_update_options *options, uint32_t struct_size_bytes);
 
@@ -213,36 +254,11 @@ DIST_API DIST_NODISCARD dist_status dist_update_non_slot(dist_strategy *strategy
                                                          dist_value **out_result);
 
 /**
- * dist_update_values() from inside replicas: all of them meet, as in dist_merge_call(), and what they give as arguments
- * is merged; replica 0's function is used. *out_result is this replica's component of the result.
- *
- * Context  Replica. Collective.
- * Blocks   As dist_merge_call().
- * Owns     As dist_update_values().
- * Errors   As dist_merge_call() and dist_update_values().
- */
-DIST_API DIST_NODISCARD dist_status dist_replica_update(dist_replica *replica, dist_variable *variable,
-                                                        dist_update_values_fn fn, void *user_data,
-                                                        dist_value *args, dist_value *kwargs,
-                                                        const dist_update_options *options,
-                                                        dist_value **out_result);
-
-/**
  * The variable that a value is, or is a copy of (as dist_local_results() gives them); NULL for other values.
  *
  * Owns     Borrowed.
  */
 DIST_API dist_variable *dist_value_container(const dist_value *value);
-
-/**
- * A tuple of a value's components in this process, in replica order; of a variable its copies; of a list, tuple or
- * dictionary what each replica would find of it; of any other value a tuple of itself.
- *
- * Owns     *out_list is the caller's: dist_value_release().
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_local_results(dist_strategy *strategy, dist_value *value,
-                                                       dist_value **out_list);
 
 /**
  * dist_reduce_to() by cross-device operations without a strategy: there are as many replicas as the value has
@@ -297,16 +313,6 @@ DIST_API DIST_NODISCARD dist_status dist_cross_device_broadcast(dist_cross_devic
 DIST_API DIST_NODISCARD dist_status dist_cross_device_gather(dist_cross_device *cross_device,
                                                              dist_value *value, int32_t axis,
                                                              dist_value **out_value);
-
-/**
- * TensorFlow's name of a reduction, "SUM" or "MEAN" in any case, as an operator. The names of collectives' further
- * operators (MIN, MAX, ...) are no reduction of values from outside, there as here, and are errors.
- *
- * Shape    –
- * Order    –
- * Errors   INVALID_ARGUMENT  NULL, or another name.
- */
-DIST_API DIST_NODISCARD dist_status dist_reduce_op_from_name(const char *name, dist_reduce_op *out_op);
 
 /**
  * The operator by which a variable of this aggregation is reduced.
@@ -370,18 +376,13 @@ DIST_API int32_t dist_cross_device_num_packs(const dist_cross_device *cross_devi
  */
 DIST_API const char *dist_cross_device_device(const dist_cross_device *cross_device);
 
-/** The host's own functions for dist_cross_device_options. Each gets n tensors and writes those that libdist has made. */
+/** The host's own functions for dist_cross_device_options. */
 typedef struct dist_cross_device_functions {
   uint32_t struct_size;
-  int32_t reserved; /* 0 */
-  /* out = components[0] op ... op components[n-1]; out has the shape, and the dtype that MEAN gives */
-  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
-                        void *user_data);
-  /* copies[r] = value, for each of n; NULL: all replicas share the value, which does not change */
-  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
-  /* out = the components one after another along axis >= 0; NULL: libdist's */
-  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
-                        void *user_data);
+  int32_t reserved;                   /* 0 */
+  dist_reduce_values_fn reduce;       /* required */
+  dist_broadcast_values_fn broadcast; /* NULL: all replicas share the value, which does not change */
+  dist_gather_values_fn gather;       /* NULL: libdist's */
 } dist_cross_device_functions;
 #define DIST_CROSS_DEVICE_FUNCTIONS_INIT \
   { sizeof(dist_cross_device_functions), 0, 0, 0, 0 }
@@ -393,4 +394,4 @@ DIST_API void dist_cross_device_functions_init(dist_cross_device_functions *func
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_CROSS_REPLICA_EXPERIMENTAL_H */

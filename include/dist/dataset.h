@@ -105,28 +105,6 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_callback(dist_strat
                                                                       const dist_dataset_options *options,
                                                                       dist_dataset **out_dataset);
 
-/**
- * Makes element `index` (0, 1, 2, ... each time that the file is read) of the file with number `file` in the list, whose
- * name is `name`. DIST_OUT_OF_RANGE ends the file. Otherwise as dist_source_fn: the host opens and reads files.
- */
-typedef dist_status (*dist_file_source_fn)(size_t file, const char *name, int64_t index,
-                                           dist_value **out_element, void *user_data);
-
-/**
- * A dataset of the elements of n files. Several workers get whole files, file i worker i mod W (DIST_SHARD_FILE, and what
- * DIST_SHARD_AUTO means for files). options.interleave = c reads c files in turn, an element each, as TensorFlow's
- * interleave(cycle_length=c).
- *
- * Shape    As dist_dataset_create_from_callback().
- * Order    The files' in the list, and within a file the host's.
- * Context  Strategy, concurrent.
- * Owns     The names are copied; fn, user_data and release as in dist_dataset_create_from_callback().
- * Errors   As dist_dataset_create_from_callback(); INVALID_ARGUMENT also where there are fewer files than workers.
- */
-DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_files(
-    dist_strategy *strategy, const char *const *names, size_t n, dist_file_source_fn fn, void *user_data,
-    dist_release_fn release, const dist_dataset_options *options, dist_dataset **out_dataset);
-
 /** For which part of the input a function makes a dataset (TensorFlow: tf.distribute.InputContext). */
 typedef struct dist_input_context {
   int32_t num_input_pipelines; /* one a worker, or one a replica */
@@ -179,65 +157,6 @@ DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_function(dist_strat
                                                                       dist_dataset_fn fn, void *user_data,
                                                                       const dist_dataset_options *options,
                                                                       dist_dataset **out_dataset);
-
-/**
- * The sizes of the pieces that one of W workers with R replicas each cuts its batches to.
- *
- *     N = W*R, q = floor(global_batch_size / N), i = 0 .. N-1:
- *     out_sizes[i] = q + 1 where (i + worker*R) mod N < global_batch_size mod N, else q
- *
- * Step k of all workers together has global_batch_size examples, and after W steps every worker has had as many.
- *
- * Errors   INVALID_ARGUMENT  NULL, a number < 0 (workers, replicas: < 1), a worker that is none of them, n is not W*R.
- */
-DIST_API DIST_NODISCARD dist_status dist_batch_sizes_for_worker(int64_t global_batch_size,
-                                                                int32_t num_workers,
-                                                                int32_t num_replicas_per_worker,
-                                                                int32_t worker, int64_t *out_sizes, size_t n);
-
-/**
- * What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica; "?" is a size that
- * may differ from batch to batch. A source of the host's is asked for its first element.
- *
- * Context  Strategy, concurrent.
- * Blocks   While the source makes an element.
- * Owns     *out_spec is the caller's: dist_value_release().
- * Errors   As dist_iterator_next(): OUT_OF_RANGE where a source of the host's has no element.
- */
-DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *dataset, dist_value **out_spec);
-
-/**
- * Takes what was made of all batches so far (in the first call: the initial state) and the next batch, and hands over
- * what they are together, with its reference: maybe the state it was given, retained.
- */
-typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *batch, dist_value **out_state,
-                                              void *user_data);
-
-/**
- * Makes one value of a whole pass.
- *
- *     state = initial;   for each batch: state = fn(state, batch)
- *
- * Context  Strategy, concurrent.
- * Blocks   Until the pass is over.
- * Owns     *out_state is the caller's: dist_value_release(). initial may be NULL, and then *out_state too.
- * Errors   INVALID_ARGUMENT NULL. any: as dist_iterator_create(), dist_iterator_next() (but for OUT_OF_RANGE) or fn.
- */
-DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
-                                                        dist_dataset_reduce_fn fn, void *user_data,
-                                                        dist_value **out_state);
-
-/**
- * Reads what each of the dataset's workers would read in one pass, and checks that every example of the source comes
- * exactly once. Of a source of the host's all elements are made, but not more than `limit` (0: no limit).
- *
- * Context  Strategy, concurrent.
- * Blocks   Until the source is read num_workers times.
- * Errors   DATA_LOSS      an example that no worker gets, or several: dist_last_error() names the first, and whose.
- *          UNIMPLEMENTED  the dataset is of a function, which alone knows what it would make for other workers.
- *          any            as dist_iterator_next().
- */
-DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
 
 /**
  * Ends a dataset; its iterators go on. NULL is fine.
@@ -312,18 +231,6 @@ DIST_API DIST_NODISCARD dist_status dist_iterator_create_at(dist_dataset *datase
 DIST_API DIST_NODISCARD dist_status dist_iterator_next(dist_iterator *iterator, dist_value **out_batch);
 
 /**
- * dist_iterator_next() whose end is no error (TensorFlow: get_next_as_optional): at the end *out_batch becomes NULL.
- *
- * Shape    As dist_iterator_next().
- * Context  Strategy, serialized.
- * Blocks   Until the batch is made.
- * Owns     *out_batch is the caller's: dist_value_release().
- * Errors   As dist_iterator_next(), but for OUT_OF_RANGE.
- */
-DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *iterator,
-                                                                dist_value **out_batch);
-
-/**
  * Ends a pass. NULL is fine.
  *
  * Context  Any, serialized.
@@ -335,4 +242,113 @@ DIST_API void dist_iterator_destroy(dist_iterator *iterator);
 #ifdef __cplusplus
 }
 #endif
+#endif /* DIST_DATASET_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_DATASET_EXPERIMENTAL_H)
+#define DIST_DATASET_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
 #endif
+
+/**
+ * Makes element `index` (0, 1, 2, ... each time that the file is read) of the file with number `file` in the list, whose
+ * name is `name`. DIST_OUT_OF_RANGE ends the file. Otherwise as dist_source_fn: the host opens and reads files.
+ */
+typedef dist_status (*dist_file_source_fn)(size_t file, const char *name, int64_t index,
+                                           dist_value **out_element, void *user_data);
+
+/**
+ * A dataset of the elements of n files. Several workers get whole files, file i worker i mod W (DIST_SHARD_FILE, and what
+ * DIST_SHARD_AUTO means for files). options.interleave = c reads c files in turn, an element each, as TensorFlow's
+ * interleave(cycle_length=c).
+ *
+ * Shape    As dist_dataset_create_from_callback().
+ * Order    The files' in the list, and within a file the host's.
+ * Context  Strategy, concurrent.
+ * Owns     The names are copied; fn, user_data and release as in dist_dataset_create_from_callback().
+ * Errors   As dist_dataset_create_from_callback(); INVALID_ARGUMENT also where there are fewer files than workers.
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_create_from_files(
+    dist_strategy *strategy, const char *const *names, size_t n, dist_file_source_fn fn, void *user_data,
+    dist_release_fn release, const dist_dataset_options *options, dist_dataset **out_dataset);
+
+/**
+ * The sizes of the pieces that one of W workers with R replicas each cuts its batches to.
+ *
+ *     N = W*R, q = floor(global_batch_size / N), i = 0 .. N-1:
+ *     out_sizes[i] = q + 1 where (i + worker*R) mod N < global_batch_size mod N, else q
+ *
+ * Step k of all workers together has global_batch_size examples, and after W steps every worker has had as many.
+ *
+ * Errors   INVALID_ARGUMENT  NULL, a number < 0 (workers, replicas: < 1), a worker that is none of them, n is not W*R.
+ */
+DIST_API DIST_NODISCARD dist_status dist_batch_sizes_for_worker(int64_t global_batch_size,
+                                                                int32_t num_workers,
+                                                                int32_t num_replicas_per_worker,
+                                                                int32_t worker, int64_t *out_sizes, size_t n);
+
+/**
+ * What batches are like: their structure, with a text "f32[?, 4]" for each tensor of each replica; "?" is a size that
+ * may differ from batch to batch. A source of the host's is asked for its first element.
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   While the source makes an element.
+ * Owns     *out_spec is the caller's: dist_value_release().
+ * Errors   As dist_iterator_next(): OUT_OF_RANGE where a source of the host's has no element.
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_element_spec(dist_dataset *dataset, dist_value **out_spec);
+
+/**
+ * Takes what was made of all batches so far (in the first call: the initial state) and the next batch, and hands over
+ * what they are together, with its reference: maybe the state it was given, retained.
+ */
+typedef dist_status (*dist_dataset_reduce_fn)(dist_value *state, dist_value *batch, dist_value **out_state,
+                                              void *user_data);
+
+/**
+ * Makes one value of a whole pass.
+ *
+ *     state = initial;   for each batch: state = fn(state, batch)
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   Until the pass is over.
+ * Owns     *out_state is the caller's: dist_value_release(). initial may be NULL, and then *out_state too.
+ * Errors   INVALID_ARGUMENT NULL. any: as dist_iterator_create(), dist_iterator_next() (but for OUT_OF_RANGE) or fn.
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_reduce(dist_dataset *dataset, dist_value *initial,
+                                                        dist_dataset_reduce_fn fn, void *user_data,
+                                                        dist_value **out_state);
+
+/**
+ * Reads what each of the dataset's workers would read in one pass, and checks that every example of the source comes
+ * exactly once. Of a source of the host's all elements are made, but not more than `limit` (0: no limit).
+ *
+ * Context  Strategy, concurrent.
+ * Blocks   Until the source is read num_workers times.
+ * Errors   DATA_LOSS      an example that no worker gets, or several: dist_last_error() names the first, and whose.
+ *          UNIMPLEMENTED  the dataset is of a function, which alone knows what it would make for other workers.
+ *          any            as dist_iterator_next().
+ */
+DIST_API DIST_NODISCARD dist_status dist_dataset_check_shards(dist_dataset *dataset, int64_t limit);
+
+/**
+ * dist_iterator_next() whose end is no error (TensorFlow: get_next_as_optional): at the end *out_batch becomes NULL.
+ *
+ * Shape    As dist_iterator_next().
+ * Context  Strategy, serialized.
+ * Blocks   Until the batch is made.
+ * Owns     *out_batch is the caller's: dist_value_release().
+ * Errors   As dist_iterator_next(), but for OUT_OF_RANGE.
+ */
+DIST_API DIST_NODISCARD dist_status dist_iterator_next_optional(dist_iterator *iterator,
+                                                                dist_value **out_batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_DATASET_EXPERIMENTAL_H */

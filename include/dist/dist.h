@@ -26,6 +26,8 @@
  * A strategy holds R replicas: threads that run the same function, each on its part of the input, and meet in
  * collectives. dist_run() calls the function once on every replica and returns when all are back.
  *
+ * What programs may rely on is the baseline. `#define DIST_EXPERIMENTAL` before the include adds the rest: types.h.
+ *
  * Rules for every function:
  *   - The first parameter names the context. A dist_strategy * is the cross-replica context: outside the replica function,
  *     or inside a merge function. A dist_replica * is the replica context: the handle is for the thread that its function
@@ -51,9 +53,7 @@
  *   - libdist never aborts, exits, forks, raises, installs a signal handler, changes the environment or writes to stdout or
  *     stderr.
  */
-#ifndef DIST_DIST_H
-#define DIST_DIST_H
-
+/* Without a guard: each header has its own, one for each part, so that a later include adds the experimental parts. */
 /* In the order in which they are read. clang-format would sort them. */
 /* clang-format off */
 #include "types.h"         /* statuses, dtypes, operators, tensors, handles, and how functions are documented */
@@ -73,5 +73,3 @@
 #include "topology.h"      /* where devices are, and which is whose */
 #include "mesh.h"          /* replicas of several logical devices */
 /* clang-format on */
-
-#endif

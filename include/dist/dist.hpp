@@ -16,10 +16,11 @@
 //   - What is named x_ref is a handle to copy at will; x itself ends what it holds. Collectives allocate nothing.
 //   - What is const, or immutable as a value is, is read: as a const_tensor, from which no tensor comes, so that a call that
 //     would write to it does not compile. A handle's const is a pointer's: it says nothing of what the handle names.
+//   - The baseline needs no macro; DIST_EXPERIMENTAL adds the rest, also at a second include: types.h. Classes are the same
+//     in both cases: methods that are marked "Experimental." are declared without it too, and defined with it alone.
 //   - Options are C's own structs, begun with DIST_..._OPTIONS_INIT, but for collective_options.
-#ifndef DIST_DIST_HPP
-#define DIST_DIST_HPP
 
+// Without a guard: each header has its own, one for each part.
 // In the order in which they are read. clang-format would sort them.
 // clang-format off
 #include "hpp/error.hpp"          // what went wrong, as exceptions
@@ -41,5 +42,3 @@
 #include "hpp/topology.hpp"       // topologies, device assignments
 #include "hpp/mesh.hpp"           // logical devices
 // clang-format on
-
-#endif  // DIST_DIST_HPP

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define DIST_VERSION_MAJOR 0
-#define DIST_VERSION_MINOR 1
+#define DIST_VERSION_MINOR 2
 #define DIST_VERSION_PATCH 0
 
 /** The version of the library that runs: major * 10000 + minor * 100 + patch. */
@@ -83,46 +83,55 @@ DIST_API DIST_NODISCARD dist_status dist_last_error_info(dist_error_info *out_in
  */
 DIST_API dist_status dist_fail(dist_status status, const char *message);
 
-/**
- * The names of TensorFlow's enumerators: "MEAN", "RING", "ON_READ", "ONLY_FIRST_REPLICA", "PER_WORKER", "AUTO",
- * "HIERARCHICAL_COPY" ...; NULL for a number that has none. dist_reduce_op_name() also names libdist's further operators.
- *
- * Shape    –
- * Order    –
- * Owns     The text is static.
- */
-DIST_API const char *dist_reduce_op_name(dist_reduce_op op);
-/** As dist_reduce_op_name(), of DIST_COMMUNICATION_.... */
-DIST_API const char *dist_communication_name(int32_t implementation);
-/** As dist_reduce_op_name(), of DIST_CROSS_DEVICE_.... */
-DIST_API const char *dist_cross_device_name(int32_t kind);
-/** As dist_reduce_op_name(), of DIST_SYNCHRONIZATION_.... */
-DIST_API const char *dist_synchronization_name(int32_t synchronization);
-/** As dist_reduce_op_name(), of DIST_AGGREGATION_.... */
-DIST_API const char *dist_aggregation_name(int32_t aggregation);
-/** As dist_reduce_op_name(), of DIST_INPUT_.... */
-DIST_API const char *dist_input_mode_name(int32_t mode);
-/** As dist_reduce_op_name(), of DIST_SHARD_.... */
-DIST_API const char *dist_shard_policy_name(int32_t policy);
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_ERROR_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_ERROR_EXPERIMENTAL_H)
+#define DIST_ERROR_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The enums of types.h whose values have names. 0 is no domain, so that a forgotten one is an error. */
+enum {
+  DIST_ENUM_STATUS = 1,    /* DIST_OK ...: "OK", "INVALID_ARGUMENT" */
+  DIST_ENUM_DTYPE = 2,     /* DIST_F16 ...: "f16", as messages have it */
+  DIST_ENUM_REDUCE_OP = 3, /* DIST_REDUCE_...: "SUM", "MEAN", and the further operators of collectives */
+  DIST_ENUM_VALUE_REDUCTION = 4, /* "SUM", "MEAN": TensorFlow's ReduceOp, what dist_reduce() takes */
+  DIST_ENUM_COLLECTIVE = 5,      /* DIST_COLLECTIVE_..., but for NONE: "all_reduce", as messages have it */
+  DIST_ENUM_SYNCHRONIZATION = 6, /* DIST_SYNCHRONIZATION_...: "ON_READ" */
+  DIST_ENUM_AGGREGATION = 7,     /* DIST_AGGREGATION_...: "ONLY_FIRST_REPLICA" */
+  DIST_ENUM_COMMUNICATION = 8,   /* DIST_COMMUNICATION_...: "RING" */
+  DIST_ENUM_CROSS_DEVICE = 9,    /* DIST_CROSS_DEVICE_...: "HIERARCHICAL_COPY" */
+  DIST_ENUM_INPUT_MODE = 10,     /* DIST_INPUT_...: "PER_WORKER" */
+  DIST_ENUM_SHARD_POLICY = 11    /* DIST_SHARD_...: "AUTO" */
+};
 
 /**
- * The number of such a name, in any case: for settings that are read from a file or a command line.
+ * The name of an enum's value: TensorFlow's, where TensorFlow has one. `domain` is a DIST_ENUM_...; NULL for a domain or a
+ * value that this version does not have.
  *
- * Errors   INVALID_ARGUMENT  NULL, or another name; the message says which there are.
+ * Owns     The text is static.
+ * Since    0.2
  */
-DIST_API DIST_NODISCARD dist_status dist_communication_from_name(const char *name,
-                                                                 int32_t *out_implementation);
-/** As dist_communication_from_name(), of DIST_SYNCHRONIZATION_.... */
-DIST_API DIST_NODISCARD dist_status dist_synchronization_from_name(const char *name,
-                                                                   int32_t *out_synchronization);
-/** As dist_communication_from_name(), of DIST_AGGREGATION_.... */
-DIST_API DIST_NODISCARD dist_status dist_aggregation_from_name(const char *name, int32_t *out_aggregation);
-/** As dist_communication_from_name(), of DIST_INPUT_.... */
-DIST_API DIST_NODISCARD dist_status dist_input_mode_from_name(const char *name, int32_t *out_mode);
-/** As dist_communication_from_name(), of DIST_SHARD_.... */
-DIST_API DIST_NODISCARD dist_status dist_shard_policy_from_name(const char *name, int32_t *out_policy);
+DIST_API const char *dist_enum_name(int32_t domain, int32_t value);
+
+/**
+ * The value of such a name, in any case: for settings that are read from a file or a command line.
+ *
+ * Errors   INVALID_ARGUMENT  NULL, or another name or domain; the message says which there are.
+ * Since    0.2
+ */
+DIST_API DIST_NODISCARD dist_status dist_enum_from_name(int32_t domain, const char *name, int32_t *out_value);
 
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_ERROR_EXPERIMENTAL_H */

@@ -18,6 +18,32 @@ extern "C" {
 #endif
 
 /**
+ * Writes what the strategy came to on this machine, and why: how many replicas, on which CPUs and threads, how they
+ * wait, which algorithm serves which size, the SIMD target, the groups, the memory held. Lines of "subject: words", for
+ * people: the words may change in any version.
+ *
+ * Blocks   Never, but for fn.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_INSPECT_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_INSPECT_EXPERIMENTAL_H)
+#define DIST_INSPECT_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
  * Writes what the recorder holds as a trace: JSON of Chrome's trace-event format, to be opened in Perfetto
  * (ui.perfetto.dev) or chrome://tracing.
  *
@@ -75,16 +101,6 @@ typedef struct dist_straggler {
  */
 DIST_API DIST_NODISCARD dist_status dist_stragglers(dist_strategy *strategy, dist_straggler *out,
                                                     size_t row_bytes, size_t capacity, size_t *out_n);
-
-/**
- * Writes what the strategy came to on this machine, and why: how many replicas, on which CPUs and threads, how they
- * wait, which algorithm serves which size, the SIMD target, the groups, the memory held. Lines of "subject: words", for
- * people: the words may change in any version.
- *
- * Blocks   Never, but for fn.
- * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION a forked child. RESOURCE_EXHAUSTED no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_explain(dist_strategy *strategy, dist_text_fn fn, void *user_data);
 
 /**
  * Writes as text who reads what of a dataset: its source, how batches are made of it, what of them this worker and each
@@ -167,4 +183,4 @@ DIST_API DIST_NODISCARD dist_status dist_variable_check_drift(dist_strategy *str
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_INSPECT_EXPERIMENTAL_H */

@@ -28,16 +28,6 @@
 extern "C" {
 #endif
 
-/** How many logical devices each replica has: D. 1 for strategies of other kinds; 0 for NULL. */
-DIST_API int32_t dist_strategy_num_logical_devices(const dist_strategy *strategy);
-
-/**
- * The device assignment that the strategy was made with; NULL where there is none, or for NULL.
- *
- * Owns     Borrowed: valid while the strategy is.
- */
-DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dist_strategy *strategy);
-
 typedef struct dist_split_options {
   uint32_t struct_size;
   int32_t uneven; /* 1: sizes that do not divide are split as dist_partition_shard() says */
@@ -90,6 +80,33 @@ DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *
 DIST_API DIST_NODISCARD dist_status dist_replicate_to_logical_devices(dist_replica *replica,
                                                                       dist_value *value,
                                                                       dist_value **out_value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_MESH_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_MESH_EXPERIMENTAL_H)
+#define DIST_MESH_EXPERIMENTAL_H
+
+#include "run.h"
+#include "topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How many logical devices each replica has: D. 1 for strategies of other kinds; 0 for NULL. */
+DIST_API int32_t dist_strategy_num_logical_devices(const dist_strategy *strategy);
+
+/**
+ * The device assignment that the strategy was made with; NULL where there is none, or for NULL.
+ *
+ * Owns     Borrowed: valid while the strategy is.
+ */
+DIST_API const dist_device_assignment *dist_strategy_device_assignment(const dist_strategy *strategy);
 
 /**
  * How a DIST_VALUE_SHARDED is divided. `uneven` is 1 where the shards' sizes are not what an even split gives: then
@@ -282,4 +299,4 @@ DIST_API DIST_NODISCARD dist_status dist_reshard_bytes(const dist_partition *fro
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_MESH_EXPERIMENTAL_H */

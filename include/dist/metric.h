@@ -6,10 +6,12 @@
  * A metric's state is synchronized on reading: each replica adds to its own copy and waits for nobody; the result is
  * made of all copies. It has one copy a replica under every strategy, central storage too.
  */
-#ifndef DIST_METRIC_H
-#define DIST_METRIC_H
-
 #include "types.h"
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_METRIC_EXPERIMENTAL_H)
+#define DIST_METRIC_EXPERIMENTAL_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -137,4 +139,4 @@ DIST_API DIST_NODISCARD dist_status dist_scale_regularization_loss(dist_replica 
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_METRIC_EXPERIMENTAL_H */

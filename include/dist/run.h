@@ -202,6 +202,22 @@ DIST_API DIST_NODISCARD dist_status dist_replica_enter(dist_strategy *strategy, 
  */
 DIST_API DIST_NODISCARD dist_status dist_replica_leave(dist_replica *replica, dist_status status);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_RUN_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_RUN_EXPERIMENTAL_H)
+#define DIST_RUN_EXPERIMENTAL_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /**
  * The calling thread lets go of the replica whose function it is in, so that another thread can go on as that replica:
  * dist_replica_attach(). What the first thread did is seen by the second. For hosts whose functions change threads (a
@@ -266,4 +282,4 @@ DIST_API void dist_cancel_destroy(dist_cancel *cancel);
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_RUN_EXPERIMENTAL_H */

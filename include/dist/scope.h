@@ -10,10 +10,12 @@
  * Outside of scopes and functions a thread is replica 0 of a default strategy of its own, made at the first question
  * and ended with the thread. Being with a default strategy is no different from being outside.
  */
-#ifndef DIST_SCOPE_H
-#define DIST_SCOPE_H
-
 #include "types.h"
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_SCOPE_EXPERIMENTAL_H)
+#define DIST_SCOPE_EXPERIMENTAL_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,4 +101,4 @@ DIST_API DIST_NODISCARD dist_status dist_colocate_exit(dist_strategy *strategy);
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_SCOPE_EXPERIMENTAL_H */

@@ -93,6 +93,58 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_create(const dist_strategy_opt
 DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strategy);
 
 /**
+ * Ends the run that is under way: every replica that waits in a collective, now or later in that run,
+ * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens. Of host
+ * threads, those that have left a run to which others have not come return at once.
+ *
+ * Context  Any thread, concurrent; also from inside a replica.
+ * Errors   INVALID_ARGUMENT  NULL.
+ */
+DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
+
+/** How many replicas are in sync: R. 0 for NULL. */
+DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
+
+/**
+ * A strategy of the host's own: these functions take the place of libdist's where they are not NULL. copy_of_replica()
+ * and device_of_replica() are asked once, when the strategy is created, the others whenever values from outside runs are
+ * reduced, broadcast or gathered. What replicas do among themselves, and how the copies of a variable are kept equal,
+ * stays libdist's.
+ */
+typedef struct dist_strategy_functions {
+  uint32_t struct_size;
+  int32_t reserved; /* 0 */
+  /* which copy of a variable a replica has: its own id for all of them, or 0 for all (one shared copy) */
+  int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
+  /* the name of its device; copied */
+  const char *(*device_of_replica)(int32_t replica_id, void *user_data);
+  dist_reduce_values_fn reduce;
+  dist_broadcast_values_fn broadcast;
+  dist_gather_values_fn gather;
+} dist_strategy_functions;
+#define DIST_STRATEGY_FUNCTIONS_INIT \
+  { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }
+
+/** As dist_strategy_options_init(), of dist_strategy_functions. */
+DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_STRATEGY_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_STRATEGY_EXPERIMENTAL_H)
+#define DIST_STRATEGY_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
  * Ends a strategy whatever its replicas do: refuses new runs, cancels those that wait and the one under way, and waits
  * for their functions up to `timeout_ns` (< 0: no limit; 0: not at all). Then its threads end, and groups that are
  * left with it.
@@ -111,19 +163,6 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_destroy(dist_strategy *strateg
  *                               default strategy. The strategy is as it was.
  */
 DIST_API DIST_NODISCARD dist_status dist_strategy_shutdown(dist_strategy *strategy, int64_t timeout_ns);
-
-/**
- * Ends the run that is under way: every replica that waits in a collective, now or later in that run,
- * returns CANCELLED, and so does dist_run() once the replica functions are back. No run: nothing happens. Of host
- * threads, those that have left a run to which others have not come return at once.
- *
- * Context  Any thread, concurrent; also from inside a replica.
- * Errors   INVALID_ARGUMENT  NULL.
- */
-DIST_API DIST_NODISCARD dist_status dist_strategy_cancel(dist_strategy *strategy);
-
-/** How many replicas are in sync: R. 0 for NULL. */
-DIST_API int32_t dist_strategy_num_replicas(const dist_strategy *strategy);
 
 /** How values and variables are placed: a DIST_STRATEGY_...; -1 for NULL. */
 DIST_API int32_t dist_strategy_kind(const dist_strategy *strategy);
@@ -194,33 +233,7 @@ DIST_API DIST_NODISCARD dist_status dist_strategy_query(const dist_strategy *str
 DIST_API DIST_NODISCARD dist_status dist_strategy_cluster_resolver(const dist_strategy *strategy,
                                                                    dist_cluster_resolver **out_resolver);
 
-/**
- * A strategy of the host's own: these functions take the place of libdist's where they are not NULL. copy_of_replica()
- * and device_of_replica() are asked once, when the strategy is created, the others whenever values from outside runs are
- * reduced, broadcast or gathered. What replicas do among themselves, and how the copies of a variable are kept equal,
- * stays libdist's.
- */
-typedef struct dist_strategy_functions {
-  uint32_t struct_size;
-  int32_t reserved; /* 0 */
-  /* which copy of a variable a replica has: its own id for all of them, or 0 for all (one shared copy) */
-  int32_t (*copy_of_replica)(int32_t replica_id, int32_t num_replicas, void *user_data);
-  /* the name of its device; copied */
-  const char *(*device_of_replica)(int32_t replica_id, void *user_data);
-  /* as in dist_cross_device_functions */
-  dist_status (*reduce)(dist_reduce_op op, const dist_tensor *components, size_t n, dist_tensor *out,
-                        void *user_data);
-  dist_status (*broadcast)(const dist_tensor *value, dist_tensor *copies, size_t n, void *user_data);
-  dist_status (*gather)(const dist_tensor *components, size_t n, int32_t axis, dist_tensor *out,
-                        void *user_data);
-} dist_strategy_functions;
-#define DIST_STRATEGY_FUNCTIONS_INIT \
-  { sizeof(dist_strategy_functions), 0, 0, 0, 0, 0, 0 }
-
-/** As dist_strategy_options_init(), of dist_strategy_functions. */
-DIST_API void dist_strategy_functions_init(dist_strategy_functions *functions, uint32_t struct_size_bytes);
-
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_STRATEGY_EXPERIMENTAL_H */

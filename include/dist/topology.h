@@ -38,9 +38,6 @@ typedef struct dist_topology_options {
     sizeof(dist_topology_options), 0, { 0, 0, 0 } \
   }
 
-/** As dist_strategy_options_init(), of dist_topology_options. */
-DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
-
 /**
  * Makes a topology by hand (TensorFlow: Topology(mesh_shape=..., device_coordinates=...)).
  *
@@ -58,6 +55,64 @@ DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_sha
                                                          int32_t num_devices_per_task,
                                                          const dist_topology_options *options,
                                                          dist_topology **out_topology);
+
+/**
+ * Ends a topology for the caller; assignments made with it go on. NULL is fine.
+ *
+ * Context  Any, serialized.
+ * Owns     Takes the topology.
+ */
+DIST_API void dist_topology_destroy(dist_topology *topology);
+
+/**
+ * Lays replicas out over a topology (TensorFlow: DeviceAssignment.build): each gets a block of computation_shape devices,
+ * computation_stride apart in each direction; NULL: 1 everywhere.
+ *
+ *   - DIST_DEVICE_ORDER_MESH: the replicas' blocks fill a box that is as close to a cube as there is room, in which
+ *     the core runs fastest, then x, y, z. Logical devices run through a block with the core fastest, then z, y, x.
+ *   - DIST_DEVICE_ORDER_RING: replicas, and inside them chips, follow one another as neighbours in a ring. For blocks with
+ *     all cores of their chips and without stride, and as many replicas as fit. Where a size above 1 is odd there
+ *     is no such ring, and the order is x, y, z.
+ *   - DIST_DEVICE_ORDER_AUTO: RING where it may be asked for, else MESH. Any other number: MESH, as in TensorFlow.
+ *   - Where devices are missing, whatever the order: replicas take devices task by task.
+ *
+ * Shape    computation_shape, computation_stride: [rank], rank is 4; not read where both are NULL.
+ * Owns     *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
+ * Errors   INVALID_ARGUMENT    NULL topology or out_assignment; another rank; a number below 1; blocks that do not fit the
+ *                              mesh, or not so often; a negative number of replicas; RING where it may not be asked for;
+ *                              where devices are missing, a stride, no replica, or fewer devices than are wanted.
+ *          RESOURCE_EXHAUSTED  no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
+    dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t rank,
+    int32_t num_replicas, int32_t device_order, dist_device_assignment **out_assignment);
+
+/**
+ * Ends an assignment for the caller. NULL is fine.
+ *
+ * Context  Any, serialized.
+ * Owns     Takes the assignment.
+ */
+DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_TOPOLOGY_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_TOPOLOGY_EXPERIMENTAL_H)
+#define DIST_TOPOLOGY_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** As dist_strategy_options_init(), of dist_topology_options. */
+DIST_API void dist_topology_options_init(dist_topology_options *options, uint32_t struct_size_bytes);
 
 /**
  * Makes a topology of what dist_topology_serialized() gave, here or in TensorFlow: a TopologyProto. Any bytes may come:
@@ -91,14 +146,6 @@ DIST_API DIST_NODISCARD dist_status dist_topology_from_serialized(const void *by
  */
 DIST_API DIST_NODISCARD dist_status dist_topology_from_host(const dist_topology_options *options,
                                                             dist_topology **out_topology);
-
-/**
- * Ends a topology for the caller; assignments made with it go on. NULL is fine.
- *
- * Context  Any, serialized.
- * Owns     Takes the topology.
- */
-DIST_API void dist_topology_destroy(dist_topology *topology);
 
 /** The number of dimensions of the mesh, 4; 0 for NULL. */
 DIST_API int32_t dist_topology_mesh_rank(const dist_topology *topology);
@@ -203,29 +250,6 @@ DIST_API DIST_NODISCARD dist_status dist_topology_explain(const dist_topology *t
                                                           void *user_data);
 
 /**
- * Lays replicas out over a topology (TensorFlow: DeviceAssignment.build): each gets a block of computation_shape devices,
- * computation_stride apart in each direction; NULL: 1 everywhere.
- *
- *   - DIST_DEVICE_ORDER_MESH: the replicas' blocks fill a box that is as close to a cube as there is room, in which
- *     the core runs fastest, then x, y, z. Logical devices run through a block with the core fastest, then z, y, x.
- *   - DIST_DEVICE_ORDER_RING: replicas, and inside them chips, follow one another as neighbours in a ring. For blocks with
- *     all cores of their chips and without stride, and as many replicas as fit. Where a size above 1 is odd there
- *     is no such ring, and the order is x, y, z.
- *   - DIST_DEVICE_ORDER_AUTO: RING where it may be asked for, else MESH. Any other number: MESH, as in TensorFlow.
- *   - Where devices are missing, whatever the order: replicas take devices task by task.
- *
- * Shape    computation_shape, computation_stride: [rank], rank is 4; not read where both are NULL.
- * Owns     *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT    NULL topology or out_assignment; another rank; a number below 1; blocks that do not fit the
- *                              mesh, or not so often; a negative number of replicas; RING where it may not be asked for;
- *                              where devices are missing, a stride, no replica, or fewer devices than are wanted.
- *          RESOURCE_EXHAUSTED  no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
-    dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t rank,
-    int32_t num_replicas, int32_t device_order, dist_device_assignment **out_assignment);
-
-/**
  * Makes an assignment by hand (TensorFlow: DeviceAssignment(topology, core_assignment)). A device may be given to several,
  * and may be one that is missing.
  *
@@ -249,14 +273,6 @@ DIST_API DIST_NODISCARD dist_status dist_device_assignment_create(dist_topology 
  */
 DIST_API DIST_NODISCARD dist_status
 dist_device_assignment_create_single(dist_topology *topology, dist_device_assignment **out_assignment);
-
-/**
- * Ends an assignment for the caller. NULL is fine.
- *
- * Context  Any, serialized.
- * Owns     Takes the assignment.
- */
-DIST_API void dist_device_assignment_destroy(dist_device_assignment *assignment);
 
 /**
  * The topology that it was made with; NULL for NULL.
@@ -378,4 +394,4 @@ DIST_API DIST_NODISCARD dist_status dist_partition_shard(const dist_partition *p
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_TOPOLOGY_EXPERIMENTAL_H */

@@ -5,6 +5,11 @@
  * handles, and the host's allocator, log and clock. No function is declared here. Every numeric constant is part of the
  * ABI and never changes.
  *
+ * Each header declares the baseline first: what programs may rely on. Until strategies of many workers are there it is
+ * provisional, and a version may still change it, as CHANGELOG.md then says. Below that, where DIST_EXPERIMENTAL is
+ * defined before the include, stands what is experimental: it may change or go in any version. A header that was
+ * included without the macro may be included again with it, which adds the experimental part. libdist.so has it all.
+ *
  * How functions are documented, in all headers: a field says what differs from
  *
  *     Context  Any, concurrent: inside and outside of replicas, from several threads at once.
@@ -201,33 +206,11 @@ enum {
 /** How an assignment changes the variable. */
 enum { DIST_ASSIGN = 1, DIST_ASSIGN_ADD = 2, DIST_ASSIGN_SUB = 3 };
 
-/** How rows change a variable: row indices[k] of the variable becomes op(that row, values[k]). */
-enum {
-  DIST_SCATTER_ADD = 1,
-  DIST_SCATTER_SUB = 2,
-  DIST_SCATTER_UPDATE = 3, /* the row is replaced; of an index that comes twice the last counts */
-  DIST_SCATTER_MUL = 4,
-  DIST_SCATTER_DIV = 5,
-  DIST_SCATTER_MIN = 6,
-  DIST_SCATTER_MAX = 7,
-  DIST_SCATTER_BATCH_UPDATE = 8 /* UPDATE under leading dimensions that indices, values and variable share */
-};
-
 /** Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the same. */
 enum {
   DIST_COMMUNICATION_AUTO = 0,
   DIST_COMMUNICATION_RING = 1,
   DIST_COMMUNICATION_NCCL = 2 /* accepted; libdist's own, since its devices are host CPUs */
-};
-
-/** Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's. */
-enum {
-  DIST_CROSS_DEVICE_DEFAULT = 0,
-  DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 1, /* with an operator of the host's, where it gives one */
-  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 2,
-  DIST_CROSS_DEVICE_NCCL = 3,
-  DIST_CROSS_DEVICE_COLLECTIVE = 4,
-  DIST_CROSS_DEVICE_HOST = 5 /* functions of the host's */
 };
 
 /** How many pipelines make the batches (TensorFlow: InputReplicationMode). */
@@ -245,40 +228,11 @@ enum {
   DIST_SHARD_HINT = 3  /* where the source says that it is to be done */
 };
 
-/** What a metric computes over all updates of all replicas. */
-enum {
-  DIST_METRIC_SUM = 1,
-  DIST_METRIC_MEAN = 2,    /* weighted, where weights are given */
-  DIST_METRIC_ACCURACY = 3 /* the share of updates whose label is the prediction */
-};
-
-/** How dist_reduce_apply() uses a reduced gradient. */
-enum {
-  DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */
-  DIST_APPLY_CALLBACK = 2 /* the host's function */
-};
-
 /** In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode). */
 enum {
   DIST_DEVICE_ORDER_AUTO = 0, /* rings where they fit, else blocks */
   DIST_DEVICE_ORDER_RING = 1, /* each a neighbour of the next; an error where they do not fit */
   DIST_DEVICE_ORDER_MESH = 2  /* blocks */
-};
-
-/** What the logical devices of a replica have of a tensor. */
-enum {
-  DIST_PARTITION_SPLIT = 0,    /* each a tile of it */
-  DIST_PARTITION_ASSIGN = 1,   /* one has it all, the others nothing */
-  DIST_PARTITION_REPLICATE = 2 /* each has all of it */
-};
-
-/** What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension. */
-enum {
-  DIST_EDGE_ZERO = 0,    /* zeros */
-  DIST_EDGE_WRAP = 1,    /* from the other end: -1 is n-1 */
-  DIST_EDGE_CLAMP = 2,   /* the last element, again and again: -1 is 0 */
-  DIST_EDGE_REFLECT = 3, /* mirrored at the last element: -1 is 1 */
-  DIST_EDGE_NONE = 4     /* nothing: there the result ends */
 };
 
 /* ---- Limits ---------------------------------------------------------------------------------------- */
@@ -310,21 +264,6 @@ typedef struct dist_tensor {
   const int64_t *shape;
   const int64_t *strides;
 } dist_tensor;
-
-/** A piece of one tensor for dist_reduce_apply()'s callback: its elements first .. first + count - 1. */
-typedef struct dist_block {
-  size_t tensor; /* index in the list */
-  int64_t first;
-  int64_t count;
-  dist_dtype dtype;
-  int32_t num_states;
-  const void *gradient; /* reduced, and scaled by the clip; count elements */
-  void *parameter;      /* to be changed in place; count elements */
-  void *const *states;  /* num_states of them, to be changed in place; count elements each */
-} dist_block;
-
-/** Changes a parameter by its gradient. Called on several pieces at the same time; must not call libdist. */
-typedef void (*dist_apply_fn)(const dist_block *block, void *user_data);
 
 /* ---- What the host may supply ---------------------------------------------------------------------- */
 
@@ -359,6 +298,21 @@ typedef int64_t (*dist_clock_fn)(void *user_data);
 typedef void (*dist_reduce_fn)(void *acc, const void *in, size_t count, dist_dtype dtype, void *user_data);
 
 /**
+ * The host's own reduction of values from outside runs, for dist_strategy_functions and dist_cross_device_functions:
+ * *out = components[0] op ... op components[n-1]. libdist has made *out, of the shape, and of the dtype that MEAN gives.
+ */
+typedef dist_status (*dist_reduce_values_fn)(dist_reduce_op op, const dist_tensor *components, size_t n,
+                                             dist_tensor *out, void *user_data);
+
+/** As dist_reduce_values_fn, of copies: copies[r] = *value, for each of n. */
+typedef dist_status (*dist_broadcast_values_fn)(const dist_tensor *value, dist_tensor *copies, size_t n,
+                                                void *user_data);
+
+/** As dist_reduce_values_fn, of joining: *out = the components one after another along `axis`, which is 0 or more. */
+typedef dist_status (*dist_gather_values_fn)(const dist_tensor *components, size_t n, int32_t axis,
+                                             dist_tensor *out, void *user_data);
+
+/**
  * Takes the next piece of a text: UTF-8 without an end mark. Called on the caller's thread, before the call that it was
  * given to returns; must not throw, and must not destroy the strategy.
  */
@@ -386,12 +340,6 @@ typedef struct dist_dataset dist_dataset;
 typedef struct dist_iterator dist_iterator;
 /** Who reduces, broadcasts and gathers values from outside runs, and how. Immutable, counted. */
 typedef struct dist_cross_device dist_cross_device;
-/** What describes a cluster of processes. */
-typedef struct dist_cluster_resolver dist_cluster_resolver;
-/** A number that is gathered over the updates of all replicas, step after step. */
-typedef struct dist_metric dist_metric;
-/** A file of tensors, open for reading. */
-typedef struct dist_checkpoint dist_checkpoint;
 /** A mesh of devices, and where in it each is. Immutable. */
 typedef struct dist_topology dist_topology;
 /** Which devices of a topology are the logical devices of which replica. Immutable. */
@@ -401,3 +349,89 @@ typedef struct dist_device_assignment dist_device_assignment;
 }
 #endif
 #endif /* DIST_TYPES_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_TYPES_EXPERIMENTAL_H)
+#define DIST_TYPES_EXPERIMENTAL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How rows change a variable: row indices[k] of the variable becomes op(that row, values[k]). */
+enum {
+  DIST_SCATTER_ADD = 1,
+  DIST_SCATTER_SUB = 2,
+  DIST_SCATTER_UPDATE = 3, /* the row is replaced; of an index that comes twice the last counts */
+  DIST_SCATTER_MUL = 4,
+  DIST_SCATTER_DIV = 5,
+  DIST_SCATTER_MIN = 6,
+  DIST_SCATTER_MAX = 7,
+  DIST_SCATTER_BATCH_UPDATE = 8 /* UPDATE under leading dimensions that indices, values and variable share */
+};
+
+/** Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's. */
+enum {
+  DIST_CROSS_DEVICE_DEFAULT = 0,
+  DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE = 1, /* with an operator of the host's, where it gives one */
+  DIST_CROSS_DEVICE_HIERARCHICAL_COPY = 2,
+  DIST_CROSS_DEVICE_NCCL = 3,
+  DIST_CROSS_DEVICE_HOST = 5 /* functions of the host's */
+};
+
+/** What a metric computes over all updates of all replicas. */
+enum {
+  DIST_METRIC_SUM = 1,
+  DIST_METRIC_MEAN = 2,    /* weighted, where weights are given */
+  DIST_METRIC_ACCURACY = 3 /* the share of updates whose label is the prediction */
+};
+
+/** How dist_reduce_apply() uses a reduced gradient. */
+enum {
+  DIST_APPLY_SGD = 1,     /* the built-in gradient descent, with momentum */
+  DIST_APPLY_CALLBACK = 2 /* the host's function */
+};
+
+/** What the logical devices of a replica have of a tensor. */
+enum {
+  DIST_PARTITION_SPLIT = 0,    /* each a tile of it */
+  DIST_PARTITION_ASSIGN = 1,   /* one has it all, the others nothing */
+  DIST_PARTITION_REPLICATE = 2 /* each has all of it */
+};
+
+/** What a halo has beyond the edge of the whole tensor, of elements 0 .. n-1 in that dimension. */
+enum {
+  DIST_EDGE_ZERO = 0,    /* zeros */
+  DIST_EDGE_WRAP = 1,    /* from the other end: -1 is n-1 */
+  DIST_EDGE_CLAMP = 2,   /* the last element, again and again: -1 is 0 */
+  DIST_EDGE_REFLECT = 3, /* mirrored at the last element: -1 is 1 */
+  DIST_EDGE_NONE = 4     /* nothing: there the result ends */
+};
+
+/** A piece of one tensor for dist_reduce_apply()'s callback: its elements first .. first + count - 1. */
+typedef struct dist_block {
+  size_t tensor; /* index in the list */
+  int64_t first;
+  int64_t count;
+  dist_dtype dtype;
+  int32_t num_states;
+  const void *gradient; /* reduced, and scaled by the clip; count elements */
+  void *parameter;      /* to be changed in place; count elements */
+  void *const *states;  /* num_states of them, to be changed in place; count elements each */
+} dist_block;
+
+/** Changes a parameter by its gradient. Called on several pieces at the same time; must not call libdist. */
+typedef void (*dist_apply_fn)(const dist_block *block, void *user_data);
+
+/** What describes a cluster of processes. */
+typedef struct dist_cluster_resolver dist_cluster_resolver;
+/** A number that is gathered over the updates of all replicas, step after step. */
+typedef struct dist_metric dist_metric;
+/** A file of tensors, open for reading. */
+typedef struct dist_checkpoint dist_checkpoint;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_TYPES_EXPERIMENTAL_H */

@@ -95,43 +95,6 @@ DIST_API DIST_NODISCARD dist_status dist_value_create_dict(dist_strategy *strate
 DIST_API DIST_NODISCARD dist_status dist_value_create_none(dist_strategy *strategy, dist_value **out_value);
 
 /**
- * A text: passed through runs and merging, never computed with.
- *
- * Owns     Copies the text. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_value_create_text(dist_strategy *strategy, const char *text,
-                                                           dist_value **out_value);
-
-/**
- * A pointer of the host's (not NULL), passed through runs and merging: what libdist has no kind for.
- *
- * Owns     *object stays the caller's until release(object), which is never called on an error; release may be
- *          NULL. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_value_wrap_object(dist_strategy *strategy, void *object,
-                                                           dist_release_fn release, dist_value **out_value);
-
-/**
- * One thing made of several tensors. Runs, merging and local results pass it whole; dist_value_item() gives
- * its parts:
- *
- *     DIST_VALUE_INDEXED_SLICES  values [k, ...], indices [k], dense shape [values.ndim] or a NONE value
- *     DIST_VALUE_RAGGED          values [k, ...], row splits from the outside in (one or several)
- *     DIST_VALUE_SPARSE          indices [k, d], values [k], dense shape [d]
- *
- * Indices, shapes and splits are I32 or I64.
- *
- * Owns     Keeps a reference to each part. *out_value is the caller's.
- * Errors   INVALID_ARGUMENT    NULL, another kind, or parts that do not fit each other; the message says which.
- *          RESOURCE_EXHAUSTED  no memory.
- */
-DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, int32_t kind,
-                                                                dist_value *const *parts, size_t n,
-                                                                dist_value **out_value);
-
-/**
  * A variable as a value, to pass it to a run.
  *
  * Owns     *out_value is the caller's; it keeps the variable's memory.
@@ -229,6 +192,59 @@ DIST_API DIST_NODISCARD dist_status dist_value_tensor(const dist_value *value, d
  */
 DIST_API dist_variable *dist_value_variable(const dist_value *value);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_VALUE_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_VALUE_EXPERIMENTAL_H)
+#define DIST_VALUE_EXPERIMENTAL_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A text: passed through runs and merging, never computed with.
+ *
+ * Owns     Copies the text. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_text(dist_strategy *strategy, const char *text,
+                                                           dist_value **out_value);
+
+/**
+ * A pointer of the host's (not NULL), passed through runs and merging: what libdist has no kind for.
+ *
+ * Owns     *object stays the caller's until release(object), which is never called on an error; release may be
+ *          NULL. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT NULL. RESOURCE_EXHAUSTED no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_wrap_object(dist_strategy *strategy, void *object,
+                                                           dist_release_fn release, dist_value **out_value);
+
+/**
+ * One thing made of several tensors. Runs, merging and local results pass it whole; dist_value_item() gives
+ * its parts:
+ *
+ *     DIST_VALUE_INDEXED_SLICES  values [k, ...], indices [k], dense shape [values.ndim] or a NONE value
+ *     DIST_VALUE_RAGGED          values [k, ...], row splits from the outside in (one or several)
+ *     DIST_VALUE_SPARSE          indices [k, d], values [k], dense shape [d]
+ *
+ * Indices, shapes and splits are I32 or I64.
+ *
+ * Owns     Keeps a reference to each part. *out_value is the caller's.
+ * Errors   INVALID_ARGUMENT    NULL, another kind, or parts that do not fit each other; the message says which.
+ *          RESOURCE_EXHAUSTED  no memory.
+ */
+DIST_API DIST_NODISCARD dist_status dist_value_create_composite(dist_strategy *strategy, int32_t kind,
+                                                                dist_value *const *parts, size_t n,
+                                                                dist_value **out_value);
+
 /**
  * The text that a value is, or NULL.
  *
@@ -273,4 +289,4 @@ DIST_API DIST_NODISCARD dist_status dist_value_to_dlpack(dist_value *value,
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_VALUE_EXPERIMENTAL_H */

@@ -64,23 +64,6 @@ DIST_API DIST_NODISCARD dist_status dist_variable_create(dist_strategy *strategy
                                                          dist_variable **out_variable);
 
 /**
- * The strategy's variable of this name: made by the first run whose replicas ask for it, with replica 0's initial value,
- * and found again by later ones.
- *
- * Shape    As dist_variable_create(); an initial tensor has the variable's shape and dtype also where it is not used.
- * Order    Bits are copied.
- * Context  Replica. Collective: all replicas ask for the same name, with the same options (options->name is not read).
- * Blocks   As dist_merge_call().
- * Owns     *out_variable is the strategy's and ends with it, or by dist_variable_destroy().
- * Errors   As dist_variable_create(); INVALID_ARGUMENT also where the variable is there and of another shape, dtype or
- *          options; those of dist_merge_call().
- */
-DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
-                                                          const dist_tensor *initial,
-                                                          const dist_variable_options *options,
-                                                          dist_variable **out_variable);
-
-/**
  * Ends a variable; values made of it keep its memory until they end. NULL is fine.
  *
  * Context  Strategy, serialized; not while a run uses it.
@@ -95,56 +78,8 @@ DIST_API void dist_variable_destroy(dist_variable *variable);
  */
 DIST_API const char *dist_variable_name(const dist_variable *variable);
 
-/**
- * "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable": see dist_variable_create(). "" for NULL.
- *
- * Owns     Borrowed; it never ends.
- */
-DIST_API const char *dist_variable_class(const dist_variable *variable);
-
-/**
- * The DIST_SYNCHRONIZATION_... that the variable has: AUTO has become what the strategy chose, where it had a choice.
- * -1 for NULL.
- */
-DIST_API int32_t dist_variable_synchronization(const dist_variable *variable);
-
-/** The variable's DIST_AGGREGATION_...; -1 for NULL. */
-DIST_API int32_t dist_variable_aggregation(const dist_variable *variable);
-
-/** Whether the variable is for training to change: 1 or 0; 0 for NULL. libdist makes no difference. */
-DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
-
 /** How many copies the variable has: one for each replica, or one. 0 for NULL. */
 DIST_API int32_t dist_variable_num_copies(const dist_variable *variable);
-
-/**
- * The name of a copy: "w", "w/replica_1", "w/replica_2" ... ; "" for NULL, and where there is no such copy.
- *
- * Owns     Borrowed.
- */
-DIST_API const char *dist_variable_copy_name(const dist_variable *variable, int32_t copy);
-
-/**
- * The device that a copy is on, as dist_strategy_parameter_device() names it: that of copy r is replica r's. With a
- * default strategy, which names none, it is CPU:0.
- *
- * Owns     *out_name is the strategy's.
- * Errors   INVALID_ARGUMENT     NULL, or there is no such copy.
- *          FAILED_PRECONDITION  another strategy's variable.
- */
-DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *strategy,
-                                                         const dist_variable *variable, int32_t copy,
-                                                         const char **out_name);
-
-/**
- * Whether this strategy made a variable: of a variable's value, or of one of its copies as dist_local_results() gives
- * them.
- *
- * Errors   INVALID_ARGUMENT NULL, or neither a variable nor a copy of one.
- */
-DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy *strategy,
-                                                                   const dist_value *variable,
-                                                                   int32_t *out_created);
 
 /**
  * A view of what replica `replica_id` has of the variable: its own copy, or the one that all share. A replica may write
@@ -200,26 +135,6 @@ DIST_API DIST_NODISCARD dist_status dist_variable_assign(dist_strategy *strategy
                                                          int32_t how, dist_value *value);
 
 /**
- * Changes rows of every copy: indexed slices for all, or per-replica ones, each replica's for its own copy (of a single
- * copy, the first).
- *
- *     every copy c, k = 0, 1, ...:   c[indices[k]] = op(c[indices[k]], values[k])
- *
- * Shape    values [k, rest], indices [k], the variable [n, rest] and of the values' dtype. BATCH_UPDATE also takes a list
- *          {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number of dimensions.
- * Order    Row by row as given: of an index that comes twice both count, one after the other.
- * Context  Strategy, concurrent; also inside a merge function.
- * Blocks   While a run is under way, then until all copies are written.
- * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, shapes or dtypes that do not fit, an index outside the variable,
- *                               an integer division by 0, min or max of complex64.
- *          UNIMPLEMENTED        of a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; UPDATE, MIN, MAX of one with
- *                               aggregation SUM or MEAN.
- *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
- */
-DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
-                                                          int32_t how, dist_value *slices);
-
-/**
  * This replica's copy of a variable as a new tensor (dist_variable_component() gives a view of it).
  *
  * Shape    The variable's.
@@ -253,6 +168,107 @@ DIST_API DIST_NODISCARD dist_status dist_replica_read(dist_replica *replica, dis
 DIST_API DIST_NODISCARD dist_status dist_replica_assign(dist_replica *replica, dist_variable *variable,
                                                         int32_t how, const dist_tensor *value,
                                                         const dist_collective_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_VARIABLE_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_VARIABLE_EXPERIMENTAL_H)
+#define DIST_VARIABLE_EXPERIMENTAL_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * The strategy's variable of this name: made by the first run whose replicas ask for it, with replica 0's initial value,
+ * and found again by later ones.
+ *
+ * Shape    As dist_variable_create(); an initial tensor has the variable's shape and dtype also where it is not used.
+ * Order    Bits are copied.
+ * Context  Replica. Collective: all replicas ask for the same name, with the same options (options->name is not read).
+ * Blocks   As dist_merge_call().
+ * Owns     *out_variable is the strategy's and ends with it, or by dist_variable_destroy().
+ * Errors   As dist_variable_create(); INVALID_ARGUMENT also where the variable is there and of another shape, dtype or
+ *          options; those of dist_merge_call().
+ */
+DIST_API DIST_NODISCARD dist_status dist_replica_variable(dist_replica *replica, const char *name,
+                                                          const dist_tensor *initial,
+                                                          const dist_variable_options *options,
+                                                          dist_variable **out_variable);
+
+/**
+ * "MirroredVariable", "SyncOnReadVariable", "AggregatingVariable" or "Variable": see dist_variable_create(). "" for NULL.
+ *
+ * Owns     Borrowed; it never ends.
+ */
+DIST_API const char *dist_variable_class(const dist_variable *variable);
+
+/**
+ * The DIST_SYNCHRONIZATION_... that the variable has: AUTO has become what the strategy chose, where it had a choice.
+ * -1 for NULL.
+ */
+DIST_API int32_t dist_variable_synchronization(const dist_variable *variable);
+
+/** The variable's DIST_AGGREGATION_...; -1 for NULL. */
+DIST_API int32_t dist_variable_aggregation(const dist_variable *variable);
+
+/** Whether the variable is for training to change: 1 or 0; 0 for NULL. libdist makes no difference. */
+DIST_API int32_t dist_variable_trainable(const dist_variable *variable);
+
+/**
+ * The name of a copy: "w", "w/replica_1", "w/replica_2" ... ; "" for NULL, and where there is no such copy.
+ *
+ * Owns     Borrowed.
+ */
+DIST_API const char *dist_variable_copy_name(const dist_variable *variable, int32_t copy);
+
+/**
+ * The device that a copy is on, as dist_strategy_parameter_device() names it: that of copy r is replica r's. With a
+ * default strategy, which names none, it is CPU:0.
+ *
+ * Owns     *out_name is the strategy's.
+ * Errors   INVALID_ARGUMENT     NULL, or there is no such copy.
+ *          FAILED_PRECONDITION  another strategy's variable.
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_device(const dist_strategy *strategy,
+                                                         const dist_variable *variable, int32_t copy,
+                                                         const char **out_name);
+
+/**
+ * Whether this strategy made a variable: of a variable's value, or of one of its copies as dist_local_results() gives
+ * them.
+ *
+ * Errors   INVALID_ARGUMENT NULL, or neither a variable nor a copy of one.
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_created_in_scope(dist_strategy *strategy,
+                                                                   const dist_value *variable,
+                                                                   int32_t *out_created);
+
+/**
+ * Changes rows of every copy: indexed slices for all, or per-replica ones, each replica's for its own copy (of a single
+ * copy, the first).
+ *
+ *     every copy c, k = 0, 1, ...:   c[indices[k]] = op(c[indices[k]], values[k])
+ *
+ * Shape    values [k, rest], indices [k], the variable [n, rest] and of the values' dtype. BATCH_UPDATE also takes a list
+ *          {values [b, k, rest], indices [b, k]} for a variable [b, n, rest], where b is any number of dimensions.
+ * Order    Row by row as given: of an index that comes twice both count, one after the other.
+ * Context  Strategy, concurrent; also inside a merge function.
+ * Blocks   While a run is under way, then until all copies are written.
+ * Errors   INVALID_ARGUMENT     NULL, an unknown `how`, shapes or dtypes that do not fit, an index outside the variable,
+ *                               an integer division by 0, min or max of complex64.
+ *          UNIMPLEMENTED        of a SyncOnReadVariable; BATCH_UPDATE of a MirroredVariable; UPDATE, MIN, MAX of one with
+ *                               aggregation SUM or MEAN.
+ *          FAILED_PRECONDITION  inside a replica function; another strategy's variable. Nothing is written on an error.
+ */
+DIST_API DIST_NODISCARD dist_status dist_variable_scatter(dist_strategy *strategy, dist_variable *variable,
+                                                          int32_t how, dist_value *slices);
 
 /**
  * As dist_replica_assign(), of a value, whose identity counts as in TensorFlow: where all replicas give the same
@@ -292,4 +308,4 @@ DIST_API DIST_NODISCARD dist_status dist_replica_scatter(dist_replica *replica, 
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* DIST_VARIABLE_EXPERIMENTAL_H */

@@ -43,25 +43,6 @@ extern "C" {
 #endif
 
 /**
- * Begins a round of planned work: all tensors that are not ready yet are from now on.
- *
- * Context  Replica, the one that planned it.
- * Owns     The tensors are the library's until the round has ended.
- * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION the round is under way, it was not planned, or a run has failed
- *          since. Else the run's trouble, as dist_all_reduce().
- */
-DIST_API DIST_NODISCARD dist_status dist_work_start(dist_work *work);
-
-/**
- * One tensor of the planned list is ready; the first of a round begins it.
- *
- * Context  Replica, the one that planned it.
- * Owns     The tensor is the library's until the round has ended.
- * Errors   As dist_work_start(); INVALID_ARGUMENT no such tensor; FAILED_PRECONDITION it is ready already.
- */
-DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tensor);
-
-/**
  * Whether the work has ended: *out_done is 1 or 0. Does a part of it where there is one to do.
  *
  * Context  Replica, the one that began it.
@@ -114,4 +95,39 @@ DIST_API void dist_work_destroy(dist_work *work);
 #ifdef __cplusplus
 }
 #endif
+#endif /* DIST_WORK_H */
+
+/* ---- Experimental: what follows may change or go in any version, as types.h says ------------------- */
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_WORK_EXPERIMENTAL_H)
+#define DIST_WORK_EXPERIMENTAL_H
+
+#include "collective.h"
+
+#ifdef __cplusplus
+extern "C" {
 #endif
+
+/**
+ * Begins a round of planned work: all tensors that are not ready yet are from now on.
+ *
+ * Context  Replica, the one that planned it.
+ * Owns     The tensors are the library's until the round has ended.
+ * Errors   INVALID_ARGUMENT NULL. FAILED_PRECONDITION the round is under way, it was not planned, or a run has failed
+ *          since. Else the run's trouble, as dist_all_reduce().
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_start(dist_work *work);
+
+/**
+ * One tensor of the planned list is ready; the first of a round begins it.
+ *
+ * Context  Replica, the one that planned it.
+ * Owns     The tensor is the library's until the round has ended.
+ * Errors   As dist_work_start(); INVALID_ARGUMENT no such tensor; FAILED_PRECONDITION it is ready already.
+ */
+DIST_API DIST_NODISCARD dist_status dist_work_ready(dist_work *work, size_t tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DIST_WORK_EXPERIMENTAL_H */

@@ -18,7 +18,7 @@ TENSOR_FIELDS = ["Shape", "Order"]
 LIKE = re.compile(r"As (dist_\w+)\(\)[,.]")
 
 
-def faults_of(function: dict, names: set[str]):
+def faults_of(function: dict, names: dict[str, bool]):
     comment = function["comment"]
     if comment is None or "fields" not in comment:
         yield "has no comment"
@@ -32,6 +32,8 @@ def faults_of(function: dict, names: set[str]):
     if like := LIKE.match(comment["text"]):
         if like[1] not in names:
             yield f"refers to {like[1]}(), which is not there"
+        elif names[like[1]] and not function["experimental"]:
+            yield f"is of the baseline and refers to {like[1]}(), which is experimental"
         return
     if function["returns"]["type"] == "dist_status" and "Errors" not in fields:
         yield "does not say with which Errors it fails"
@@ -43,7 +45,7 @@ def faults_of(function: dict, names: set[str]):
 
 def main(api: Path) -> int:
     functions = json.loads(api.read_text(encoding="utf-8"))["functions"]
-    names = {function["name"] for function in functions}
+    names = {function["name"]: function["experimental"] for function in functions}
     faults = 0
     for function in functions:
         for fault in faults_of(function, names):

@@ -36,7 +36,22 @@ enum { ONE = 1, TWO, SEVEN = 7 /* seven */ };
 #define TEXT(a) a + \\
   1
 """
-NOT_UNDERSTOOD = ["int x = 1;", "typedef union u { int a; } u;", "enum { A = B };", "DIST_API int f(int);", "int @;"]
+PARTS = """
+#ifndef DIST_X_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+enum { BASE };
+#endif /* DIST_X_H */
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_X_EXPERIMENTAL_H)
+#ifdef __cplusplus
+extern "C" {
+#endif
+enum { MORE };
+#endif
+enum { AGAIN };
+"""
+NOT_UNDERSTOOD = ["#endif", "int x = 1;", "typedef union u { int a; } u;", "enum { A = B };", "DIST_API int f(int);", "int @;"]
 
 
 def load(path):
@@ -99,7 +114,7 @@ def check_headers(api, compiler, header):
         program = pathlib.Path(folder, "all.c")
         program.write_text("\n".join(as_c(found)) + "\n", encoding="utf-8")
         include = pathlib.Path(header).resolve().parent.parent
-        options = ["-std=c11", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", str(include)]
+        options = ["-std=c11", "-DDIST_EXPERIMENTAL", "-fsyntax-only", "-Werror", "-Wno-redundant-decls", "-I", str(include)]
         subprocess.run([*compiler, *options, str(program)], check=True)
 
 
@@ -120,6 +135,10 @@ def check_snippets(api):
         assert [(one["name"], one["value"]) for one in found["enums"][0]["constants"]] == [
             ("ONE", 1), ("TWO", 2), ("SEVEN", 7)]
         assert found["macros"][0]["parameters"] == ["a"] and found["macros"][0]["text"] == "a + 1"
+        assert not any(one["experimental"] for kind in found.values() for one in kind)
+        header.write_text(PARTS, encoding="utf-8")
+        parts = [(one["constants"][0]["name"], one["experimental"]) for one in api.parse([header])["enums"]]
+        assert parts == [("BASE", False), ("MORE", True), ("AGAIN", False)], parts
         # What a header includes of its folder is read once, where it is included.
         header.write_text('enum { FIRST };\n#include "y.h"\n#include <stdint.h>\n#include "y.h"\n', encoding="utf-8")
         pathlib.Path(folder, "y.h").write_text('#include "x.h"\nenum { SECOND };\n', encoding="utf-8")

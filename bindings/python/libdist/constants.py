@@ -164,36 +164,12 @@ class Assign(IntEnum):
     SUB = 3  # the value is subtracted
 
 
-class Scatter(IntEnum):
-    """How rows change a variable: row indices[k] of the variable becomes op(that row, values[k])."""
-
-    ADD = 1  # added
-    SUB = 2  # subtracted
-    UPDATE = 3  # the row is replaced; of an index that comes twice the last counts
-    MUL = 4  # multiplied
-    DIV = 5  # divided
-    MIN = 6  # the smaller one
-    MAX = 7  # the larger one
-    BATCH_UPDATE = 8  # UPDATE under leading dimensions that indices, values and variable share
-
-
 class Communication(IntEnum):
     """Which implementation a program asks for (TensorFlow: CommunicationImplementation). The bits are the same."""
 
     AUTO = 0  # libdist's choice
     RING = 1  # accepted, and of no consequence
     NCCL = 2  # accepted; libdist's own, since its devices are host CPUs
-
-
-class CrossDeviceKind(IntEnum):
-    """Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's."""
-
-    DEFAULT = 0  # the strategy's own
-    REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
-    HIERARCHICAL_COPY = 2  # TensorFlow's name for what libdist does anyway
-    NCCL = 3  # TensorFlow's name for what libdist does anyway
-    COLLECTIVE = 4  # TensorFlow's name for what libdist does anyway
-    HOST = 5  # functions of the program's
 
 
 class InputMode(IntEnum):
@@ -213,6 +189,52 @@ class ShardPolicy(IntEnum):
     HINT = 3  # where the source says that it is to be done
 
 
+class DeviceOrder(IntEnum):
+    """In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode)."""
+
+    AUTO = 0  # rings where they fit, else blocks
+    RING = 1  # each a neighbour of the next; an error where they do not fit
+    MESH = 2  # blocks
+
+
+MAX_REPLICAS: int = 256  # of one strategy in one process
+MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, those of all replicas together
+MAX_NDIM: int = 16  # dimensions of a tensor
+MAX_TAG_BYTES: int = 48  # of a tag, its end included; a longer one is cut
+MAX_MESH_POSITIONS: int = 1048576  # of a topology's mesh; also devices of a topology, or of an assignment
+
+
+class LogLevel(IntEnum):
+    """How much a log line matters."""
+
+    ERROR = 1  # something failed
+    WARNING = 2  # something may fail
+    INFO = 3  # for who looks
+
+
+class Scatter(IntEnum):
+    """How rows change a variable: row indices[k] of the variable becomes op(that row, values[k])."""
+
+    ADD = 1  # added
+    SUB = 2  # subtracted
+    UPDATE = 3  # the row is replaced; of an index that comes twice the last counts
+    MUL = 4  # multiplied
+    DIV = 5  # divided
+    MIN = 6  # the smaller one
+    MAX = 7  # the larger one
+    BATCH_UPDATE = 8  # UPDATE under leading dimensions that indices, values and variable share
+
+
+class CrossDeviceKind(IntEnum):
+    """Who reduces values from outside runs (TensorFlow: CrossDeviceOps). The bits are the same, but for HOST's."""
+
+    DEFAULT = 0  # the strategy's own
+    REDUCTION_TO_ONE_DEVICE = 1  # with an operator of the program's, where it gives one
+    HIERARCHICAL_COPY = 2  # TensorFlow's name for what libdist does anyway
+    NCCL = 3  # TensorFlow's name for what libdist does anyway
+    HOST = 5  # functions of the program's
+
+
 class MetricKind(IntEnum):
     """What a metric computes over all updates of all replicas."""
 
@@ -226,14 +248,6 @@ class Apply(IntEnum):
 
     SGD = 1  # the built-in gradient descent, with momentum
     CALLBACK = 2  # a function of the program's
-
-
-class DeviceOrder(IntEnum):
-    """In which order replicas and their logical devices lie in a mesh (TensorFlow: DeviceOrderMode)."""
-
-    AUTO = 0  # rings where they fit, else blocks
-    RING = 1  # each a neighbour of the next; an error where they do not fit
-    MESH = 2  # blocks
 
 
 class PartitionKind(IntEnum):
@@ -254,21 +268,6 @@ class Edge(IntEnum):
     NONE = 4  # nothing: there the result ends
 
 
-MAX_REPLICAS: int = 256  # of one strategy in one process
-MAX_CONTRIBUTIONS: int = 1024  # tensors in one sum, those of all replicas together
-MAX_NDIM: int = 16  # dimensions of a tensor
-MAX_TAG_BYTES: int = 48  # of a tag, its end included; a longer one is cut
-MAX_MESH_POSITIONS: int = 1048576  # of a topology's mesh; also devices of a topology, or of an assignment
-
-
-class LogLevel(IntEnum):
-    """How much a log line matters."""
-
-    ERROR = 1  # something failed
-    WARNING = 2  # something may fail
-    INFO = 3  # for who looks
-
-
 # Enums by the beginnings of their constants in C.
 ENUMS: dict[str, str] = {
     "REDUCE": "ReduceOp",
@@ -282,15 +281,15 @@ ENUMS: dict[str, str] = {
     "SYNCHRONIZATION": "Synchronization",
     "AGGREGATION": "Aggregation",
     "ASSIGN": "Assign",
-    "SCATTER": "Scatter",
     "COMMUNICATION": "Communication",
-    "CROSS_DEVICE": "CrossDeviceKind",
     "INPUT": "InputMode",
     "SHARD": "ShardPolicy",
+    "DEVICE_ORDER": "DeviceOrder",
+    "LOG": "LogLevel",
+    "SCATTER": "Scatter",
+    "CROSS_DEVICE": "CrossDeviceKind",
     "METRIC": "MetricKind",
     "APPLY": "Apply",
-    "DEVICE_ORDER": "DeviceOrder",
     "PARTITION": "PartitionKind",
     "EDGE": "Edge",
-    "LOG": "LogLevel",
 }

@@ -9,8 +9,17 @@ from __future__ import annotations
 from typing import Optional, Union
 
 from . import _cdist
-from .constants import Aggregation, Communication, InputMode, ReduceOp, ShardPolicy, Synchronization
+from .constants import Aggregation, Communication, CrossDeviceKind, InputMode, ReduceOp, ShardPolicy, Synchronization
 from .errors import InvalidArgument
+
+
+def _name(domain: int, number: int) -> Optional[str]:
+    name: Optional[str] = _cdist.dist_enum_name(domain, int(number))
+    return name
+
+
+def _from_name(domain: int, name: str) -> int:
+    return int(_cdist.dist_enum_from_name(domain, name))
 
 
 def version() -> int:
@@ -30,8 +39,7 @@ def canonical_device(name: str) -> str:
 
 def reduce_op_name(op: int) -> Optional[str]:
     """Of a ReduceOp: "SUM", "MEAN" ..."""
-    name: Optional[str] = _cdist.dist_reduce_op_name(int(op))
-    return name
+    return _name(_cdist.DIST_ENUM_REDUCE_OP, op)
 
 
 def op_number(op: Union[int, str]) -> int:
@@ -49,43 +57,37 @@ def op_number(op: Union[int, str]) -> int:
 
 def communication_name(implementation: int) -> Optional[str]:
     """Of a Communication: "AUTO", "RING", "NCCL"."""
-    name: Optional[str] = _cdist.dist_communication_name(int(implementation))
-    return name
+    return _name(_cdist.DIST_ENUM_COMMUNICATION, implementation)
 
 
 def cross_device_name(kind: int) -> Optional[str]:
     """Of a CrossDeviceKind: "HIERARCHICAL_COPY" ..."""
-    name: Optional[str] = _cdist.dist_cross_device_name(int(kind))
-    return name
+    return _name(_cdist.DIST_ENUM_CROSS_DEVICE, kind)
 
 
 def synchronization_name(synchronization: int) -> Optional[str]:
     """Of a Synchronization: "ON_READ" ..."""
-    name: Optional[str] = _cdist.dist_synchronization_name(int(synchronization))
-    return name
+    return _name(_cdist.DIST_ENUM_SYNCHRONIZATION, synchronization)
 
 
 def aggregation_name(aggregation: int) -> Optional[str]:
     """Of an Aggregation: "ONLY_FIRST_REPLICA" ..."""
-    name: Optional[str] = _cdist.dist_aggregation_name(int(aggregation))
-    return name
+    return _name(_cdist.DIST_ENUM_AGGREGATION, aggregation)
 
 
 def input_mode_name(mode: int) -> Optional[str]:
     """Of an InputMode: "PER_WORKER" ..."""
-    name: Optional[str] = _cdist.dist_input_mode_name(int(mode))
-    return name
+    return _name(_cdist.DIST_ENUM_INPUT_MODE, mode)
 
 
 def shard_policy_name(policy: int) -> Optional[str]:
     """Of a ShardPolicy: "AUTO" ..."""
-    name: Optional[str] = _cdist.dist_shard_policy_name(int(policy))
-    return name
+    return _name(_cdist.DIST_ENUM_SHARD_POLICY, policy)
 
 
 def reduce_op_from_name(name: str) -> ReduceOp:
     """ "SUM" or "MEAN", in any case; other operators are no reduction of values from outside."""
-    return ReduceOp(_cdist.dist_reduce_op_from_name(name))
+    return ReduceOp(_from_name(_cdist.DIST_ENUM_VALUE_REDUCTION, name))
 
 
 def reduce_op_from_aggregation(aggregation: int) -> ReduceOp:
@@ -95,24 +97,29 @@ def reduce_op_from_aggregation(aggregation: int) -> ReduceOp:
 
 def communication_from_name(name: str) -> Communication:
     """As communication_name() gives it, in any case."""
-    return Communication(_cdist.dist_communication_from_name(name))
+    return Communication(_from_name(_cdist.DIST_ENUM_COMMUNICATION, name))
+
+
+def cross_device_from_name(name: str) -> CrossDeviceKind:
+    """As cross_device_name() gives it, in any case."""
+    return CrossDeviceKind(_from_name(_cdist.DIST_ENUM_CROSS_DEVICE, name))
 
 
 def synchronization_from_name(name: str) -> Synchronization:
     """As synchronization_name() gives it, in any case."""
-    return Synchronization(_cdist.dist_synchronization_from_name(name))
+    return Synchronization(_from_name(_cdist.DIST_ENUM_SYNCHRONIZATION, name))
 
 
 def aggregation_from_name(name: str) -> Aggregation:
     """As aggregation_name() gives it, in any case."""
-    return Aggregation(_cdist.dist_aggregation_from_name(name))
+    return Aggregation(_from_name(_cdist.DIST_ENUM_AGGREGATION, name))
 
 
 def input_mode_from_name(name: str) -> InputMode:
     """As input_mode_name() gives it, in any case."""
-    return InputMode(_cdist.dist_input_mode_from_name(name))
+    return InputMode(_from_name(_cdist.DIST_ENUM_INPUT_MODE, name))
 
 
 def shard_policy_from_name(name: str) -> ShardPolicy:
     """As shard_policy_name() gives it, in any case."""
-    return ShardPolicy(_cdist.dist_shard_policy_from_name(name))
+    return ShardPolicy(_from_name(_cdist.DIST_ENUM_SHARD_POLICY, name))

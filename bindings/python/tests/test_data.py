@@ -242,6 +242,7 @@ class Names(unittest.TestCase):
         self.assertIsNone(libdist.reduce_op_name(99))
         for names, number_of, kind in (
             (libdist.communication_name, libdist.communication_from_name, libdist.Communication),
+            (libdist.cross_device_name, libdist.cross_device_from_name, libdist.CrossDeviceKind),
             (libdist.synchronization_name, libdist.synchronization_from_name, libdist.Synchronization),
             (libdist.aggregation_name, libdist.aggregation_from_name, libdist.Aggregation),
             (libdist.input_mode_name, libdist.input_mode_from_name, libdist.InputMode),
@@ -269,7 +270,7 @@ class Names(unittest.TestCase):
                 numbers.update({member.name: int(member) for member in kind})
         known = set(numbers) | {name for name in libdist.__all__ if name.startswith("MAX_")}
         for name in dir(_cdist):
-            if not name.startswith("DIST_") or name.startswith("DIST_VERSION"):
+            if not name.startswith("DIST_") or name.startswith(("DIST_VERSION", "DIST_ENUM_")):
                 continue
             words = name.split("_")[1:]
             endings = {"_".join(words[i:]) for i in range(len(words))} | ({"SET"} if name == "DIST_ASSIGN" else set())

@@ -6,10 +6,13 @@
 //     dist_run_options options = DIST_RUN_OPTIONS_INIT;
 //     options.cancel = stop.get();
 //     strategy.run(body, options);        // throws dist::error, CANCELLED, where another thread calls stop.signal("why")
-#ifndef DIST_HPP_CANCEL_HPP
-#define DIST_HPP_CANCEL_HPP
 
 #include "error.hpp"
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CANCEL_EXPERIMENTAL_HPP)
+#define DIST_HPP_CANCEL_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -38,4 +41,4 @@ class cancel {
 };
 
 }  // namespace dist
-#endif  // DIST_HPP_CANCEL_HPP
+#endif  // DIST_HPP_CANCEL_EXPERIMENTAL_HPP

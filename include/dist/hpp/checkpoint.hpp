@@ -6,6 +6,8 @@
 
 #include "variable.hpp"
 
+struct dist_checkpoint;  // C's, whose functions are experimental
+
 namespace dist {
 
 // A file of tensors, open for reading; and how variables are saved to one and loaded from it.
@@ -30,31 +32,17 @@ class checkpoint {
     load(owner, path, variables, options);
   }
 
-  checkpoint(const strategy_ref &owner, const char *path) {
-    dist_checkpoint *opened = nullptr;
-    check(dist_checkpoint_open(owner.get(), path, &opened));
-    handle_.reset(opened);
-  }
-  std::size_t size() const noexcept { return dist_checkpoint_size(handle_.get()); }
-  const char *name(std::size_t index) const noexcept { return dist_checkpoint_name(handle_.get(), index); }
+  checkpoint(const strategy_ref &owner, const char *path);  // Experimental.
+  std::size_t size() const noexcept;                        // Experimental.
+  const char *name(std::size_t index) const noexcept;       // Experimental.
   // Dtype and shape, without data. Borrowed; dtype 0: one that libdist has not.
-  dist_tensor spec(const char *name) const {
-    dist_tensor found;
-    check(dist_checkpoint_spec(handle_.get(), name, &found));
-    return found;
-  }
-  value read(const char *name) const {
-    return value::made([&](dist_value **out) { return dist_checkpoint_read(handle_.get(), name, out); });
-  }
-  std::size_t num_metadata() const noexcept { return dist_checkpoint_num_metadata(handle_.get()); }
-  const char *metadata_key(std::size_t index) const noexcept {
-    return dist_checkpoint_metadata_key(handle_.get(), index);
-  }
+  dist_tensor spec(const char *name) const;                    // Experimental.
+  value read(const char *name) const;                          // Experimental.
+  std::size_t num_metadata() const noexcept;                   // Experimental.
+  const char *metadata_key(std::size_t index) const noexcept;  // Experimental.
   // NULL where there is none under this key.
-  const char *metadata(const char *key) const noexcept {
-    return dist_checkpoint_metadata(handle_.get(), key);
-  }
-  dist_checkpoint *get() const noexcept { return handle_.get(); }
+  const char *metadata(const char *key) const noexcept;  // Experimental.
+  dist_checkpoint *get() const noexcept;                 // Experimental.
 
  private:
   static std::vector<dist_variable *> handles_of(const std::vector<variable_ref> &variables) {
@@ -65,10 +53,62 @@ class checkpoint {
   }
 
   struct destroy {
-    void operator()(dist_checkpoint *handle) const noexcept { dist_checkpoint_destroy(handle); }
+    void operator()(dist_checkpoint *handle) const noexcept;  // Experimental.
   };
   std::unique_ptr<dist_checkpoint, destroy> handle_;
 };
 
 }  // namespace dist
 #endif  // DIST_HPP_CHECKPOINT_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP)
+#define DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP
+
+#include "variable.hpp"
+
+namespace dist {
+
+inline checkpoint::checkpoint(const strategy_ref &owner, const char *path) {
+  dist_checkpoint *opened = nullptr;
+  check(dist_checkpoint_open(owner.get(), path, &opened));
+  handle_.reset(opened);
+}
+
+inline std::size_t checkpoint::size() const noexcept { return dist_checkpoint_size(handle_.get()); }
+
+inline const char *checkpoint::name(std::size_t index) const noexcept {
+  return dist_checkpoint_name(handle_.get(), index);
+}
+
+inline dist_tensor checkpoint::spec(const char *name) const {
+  dist_tensor found;
+  check(dist_checkpoint_spec(handle_.get(), name, &found));
+  return found;
+}
+
+inline value checkpoint::read(const char *name) const {
+  return value::made([&](dist_value **out) { return dist_checkpoint_read(handle_.get(), name, out); });
+}
+
+inline std::size_t checkpoint::num_metadata() const noexcept {
+  return dist_checkpoint_num_metadata(handle_.get());
+}
+
+inline const char *checkpoint::metadata_key(std::size_t index) const noexcept {
+  return dist_checkpoint_metadata_key(handle_.get(), index);
+}
+
+inline const char *checkpoint::metadata(const char *key) const noexcept {
+  return dist_checkpoint_metadata(handle_.get(), key);
+}
+
+inline dist_checkpoint *checkpoint::get() const noexcept { return handle_.get(); }
+
+inline void checkpoint::destroy::operator()(dist_checkpoint *handle) const noexcept {
+  dist_checkpoint_destroy(handle);
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_CHECKPOINT_EXPERIMENTAL_HPP

@@ -144,8 +144,8 @@ class plan : public work {
  public:
   using work::work;
 
-  void start() const { check(dist_work_start(handle_)); }
-  void ready(std::size_t tensor) const { check(dist_work_ready(handle_, tensor)); }
+  void start() const;                    // Experimental.
+  void ready(std::size_t tensor) const;  // Experimental.
 };
 
 // Waits until one of n works has ended: its index. Throws how that one failed; its test() does too.
@@ -273,3 +273,21 @@ class collectives {
 
 }  // namespace dist
 #endif  // DIST_HPP_COLLECTIVE_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP)
+#define DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP
+
+#include "strategy.hpp"
+
+namespace dist {
+
+// ---- Work ------------------------------------------------------------------------------------------------
+
+inline void plan::start() const { check(dist_work_start(handle_)); }
+
+inline void plan::ready(std::size_t tensor) const { check(dist_work_ready(handle_, tensor)); }
+
+}  // namespace dist
+#endif  // DIST_HPP_COLLECTIVE_EXPERIMENTAL_HPP

@@ -87,20 +87,10 @@ inline std::vector<value> strategy_ref::batch_reduce_to(
     reduce_op op, const std::vector<std::pair<value, destination>> &pairs) const {
   return batch_reduce_to(op, pairs, communication_options());
 }
-inline value strategy_ref::broadcast_to(const value &given, const destination &where) const {
-  dist_value *copies = nullptr;
-  check_call(dist_broadcast_to(handle_, given.get(), where.get(), &copies));
-  return value::adopt(copies);
-}
 inline value strategy_ref::gather(const value &given, int32_t axis) const {
   dist_value *joined = nullptr;
   check_call(dist_gather(handle_, given.get(), axis, &joined));
   return value::adopt(joined);
-}
-inline std::string strategy_ref::destination_device(const destination &where) const {
-  return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
-    return dist_destination_device(handle_, where.get(), out, room);
-  });
 }
 inline value strategy_ref::local_results(const value &given) const {
   return value::made([&](dist_value **out) { return dist_local_results(handle_, given.get(), out); });
@@ -143,26 +133,6 @@ void strategy_ref::update(const variable_ref &variable, Fn &&fn, const value &ar
         return detail::shielded(self.thrown, -1, [&] { (*self.fn)(tensor(*copy), *items); });
       },
       &each, args.get()));
-}
-template <class Fn>
-value strategy_ref::update_values(const variable_ref &variable, Fn &&fn, const value &args,
-                                  const value &kwargs, bool ungrouped) const {
-  detail::callback<std::remove_reference_t<Fn>> each(fn);
-  const dist_update_options options = detail::update_options(ungrouped);
-  dist_value *result = nullptr;
-  each.thrown.check(dist_update_values(handle_, variable.get(),
-                                       detail::update_values_call<std::remove_reference_t<Fn>>, &each,
-                                       args.get(), kwargs.get(), &options, &result));
-  return value::adopt(result);
-}
-template <class Fn>
-value strategy_ref::update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped) const {
-  detail::callback<std::remove_reference_t<Fn>> each(fn);
-  const dist_update_options options = detail::update_options(ungrouped);
-  dist_value *result = nullptr;
-  each.thrown.check(dist_update_non_slot(handle_, detail::update_values_call<std::remove_reference_t<Fn>>,
-                                         &each, args.get(), kwargs.get(), &options, &result));
-  return value::adopt(result);
 }
 template <class Fn>
 value replica::update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
@@ -273,6 +243,52 @@ inline strategy::strategy(dist_strategy_options options, strategy_functions func
   host_->thrown.raise_of(0, report);
 }
 
+}  // namespace dist
+#endif  // DIST_HPP_CROSS_REPLICA_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP)
+#define DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP
+
+#include "variable.hpp"
+
+namespace dist {
+
+inline value strategy_ref::broadcast_to(const value &given, const destination &where) const {
+  dist_value *copies = nullptr;
+  check_call(dist_broadcast_to(handle_, given.get(), where.get(), &copies));
+  return value::adopt(copies);
+}
+inline std::string strategy_ref::destination_device(const destination &where) const {
+  return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
+    return dist_destination_device(handle_, where.get(), out, room);
+  });
+}
+
+// ---- Updates ---------------------------------------------------------------------------------------------
+
+template <class Fn>
+value strategy_ref::update_values(const variable_ref &variable, Fn &&fn, const value &args,
+                                  const value &kwargs, bool ungrouped) const {
+  detail::callback<std::remove_reference_t<Fn>> each(fn);
+  const dist_update_options options = detail::update_options(ungrouped);
+  dist_value *result = nullptr;
+  each.thrown.check(dist_update_values(handle_, variable.get(),
+                                       detail::update_values_call<std::remove_reference_t<Fn>>, &each,
+                                       args.get(), kwargs.get(), &options, &result));
+  return value::adopt(result);
+}
+template <class Fn>
+value strategy_ref::update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped) const {
+  detail::callback<std::remove_reference_t<Fn>> each(fn);
+  const dist_update_options options = detail::update_options(ungrouped);
+  dist_value *result = nullptr;
+  each.thrown.check(dist_update_non_slot(handle_, detail::update_values_call<std::remove_reference_t<Fn>>,
+                                         &each, args.get(), kwargs.get(), &options, &result));
+  return value::adopt(result);
+}
+
 // Who reduces, broadcasts and gathers values: for dist_strategy_options.cross_device, or without a strategy. With
 // functions of the host's it outlives the strategies that were made with it.
 class cross_device {
@@ -370,4 +386,4 @@ class cross_device {
 };
 
 }  // namespace dist
-#endif  // DIST_HPP_CROSS_REPLICA_HPP
+#endif  // DIST_HPP_CROSS_REPLICA_EXPERIMENTAL_HPP

@@ -78,12 +78,17 @@ class dataset_iterator {
     thrown_.check(dist_iterator_next(handle_.get(), &batch));
     return value::adopt(batch);
   }
-  // No value at the end.
-  value next_optional() {
-    dist_value *batch = nullptr;
-    thrown_.check(dist_iterator_next_optional(handle_.get(), &batch));
-    return value::adopt(batch);
+  // The next batch; false: the pass is over.
+  bool advance(value &batch) {
+    dist_value *made = nullptr;
+    const dist_status status = dist_iterator_next(handle_.get(), &made);
+    if (status == DIST_OUT_OF_RANGE) return false;
+    thrown_.check(status);
+    batch = value::adopt(made);
+    return true;
   }
+  // No value at the end.
+  value next_optional();  // Experimental.
   // Where the next batch begins, for dataset::iterate_from().
   dist_position position() const {
     dist_position where = DIST_POSITION_INIT;
@@ -125,17 +130,7 @@ class dataset {
   // fn(std::size_t file, const char *name, int64_t index) makes element `index` of a file; none ends the file.
   template <class Fn>
   static dataset from_files(const strategy_ref &owner, const std::vector<const char *> &names, Fn &&fn,
-                            const dist_dataset_options &options) {
-    using source = detail::source<std::decay_t<Fn>>;
-    return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
-      return dist_dataset_create_from_files(
-          owner.get(), names.data(), names.size(),
-          [](std::size_t file, const char *name, int64_t index, dist_value **element, void *user_data) {
-            return source::element(user_data, element, [&](auto &make) { return make(file, name, index); });
-          },
-          kept, &source::release, &options, out);
-    });
-  }
+                            const dist_dataset_options &options);  // Experimental.
   // fn(const dist_input_context &) makes the dataset of one input pipeline.
   template <class Fn>
   static dataset from_function(const strategy_ref &owner, Fn &&fn, const dist_dataset_options &options) {
@@ -169,38 +164,14 @@ class dataset {
     return dataset_iterator(handle_.get(), position, thrown_);
   }
   // What batches are like: a text for each tensor of each replica.
-  value element_spec() const {
-    dist_value *spec = nullptr;
-    thrown_.check(dist_dataset_element_spec(handle_.get(), &spec));
-    return value::adopt(spec);
-  }
+  value element_spec() const;  // Experimental.
   // state = fn(state, batch), for each batch of a pass.
   template <class Fn>
-  value reduce(const value &initial, Fn &&fn) const {
-    using call = detail::callback<std::remove_reference_t<Fn>>;
-    call each(fn);
-    dist_value *last = nullptr;
-    thrown_.check(dist_dataset_reduce(
-                      handle_.get(), initial.get(),
-                      [](dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
-                        auto &self = call::of(user_data);
-                        const detail::borrowed before(state), given(batch);
-                        return detail::shielded(self.thrown, -1,
-                                                [&] { *out = value((*self.fn)(*before, *given)).release(); });
-                      },
-                      &each, &last),
-                  &each.thrown);
-    return value::adopt(last);
-  }
+  value reduce(const value &initial, Fn &&fn) const;  // Experimental.
   // Throws error DIST_DATA_LOSS where a worker of several misses an example, or one comes twice.
-  void check_shards(int64_t limit = 0) const {
-    thrown_.check(dist_dataset_check_shards(handle_.get(), limit));
-  }
+  void check_shards(int64_t limit = 0) const;  // Experimental.
   // Who reads what, for people.
-  std::string explain() const {
-    return detail::text_of(
-        [&](dist_text_fn fn, void *user_data) { return dist_dataset_explain(handle_.get(), fn, user_data); });
-  }
+  std::string explain() const;  // Experimental.
   dist_dataset *get() const noexcept { return handle_.get(); }
 
   class iterator {
@@ -212,8 +183,9 @@ class dataset {
     }
     const value &operator*() const noexcept { return batch_; }
     iterator &operator++() {
-      batch_ = pass_->next_optional();
-      if (!batch_) pass_.reset();
+      if (pass_->advance(batch_)) return *this;
+      batch_ = value();
+      pass_.reset();
       return *this;
     }
     bool operator!=(const iterator &other) const noexcept { return pass_ != other.pass_; }
@@ -253,6 +225,72 @@ inline int64_t per_replica_batch_size(const dist_input_context &context, int64_t
   check(dist_input_context_per_replica_batch_size(&context, global_batch_size, &size));
   return size;
 }
+
+}  // namespace dist
+#endif  // DIST_HPP_DATASET_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_DATASET_EXPERIMENTAL_HPP)
+#define DIST_HPP_DATASET_EXPERIMENTAL_HPP
+
+#include "inspect.hpp"
+#include "variable.hpp"
+
+namespace dist {
+
+inline value dataset_iterator::next_optional() {
+  dist_value *batch = nullptr;
+  thrown_.check(dist_iterator_next_optional(handle_.get(), &batch));
+  return value::adopt(batch);
+}
+
+template <class Fn>
+dataset dataset::from_files(const strategy_ref &owner, const std::vector<const char *> &names, Fn &&fn,
+                            const dist_dataset_options &options) {
+  using source = detail::source<std::decay_t<Fn>>;
+  return of_source(std::forward<Fn>(fn), [&](source *kept, dist_dataset **out) {
+    return dist_dataset_create_from_files(
+        owner.get(), names.data(), names.size(),
+        [](std::size_t file, const char *name, int64_t index, dist_value **element, void *user_data) {
+          return source::element(user_data, element, [&](auto &make) { return make(file, name, index); });
+        },
+        kept, &source::release, &options, out);
+  });
+}
+
+inline value dataset::element_spec() const {
+  dist_value *spec = nullptr;
+  thrown_.check(dist_dataset_element_spec(handle_.get(), &spec));
+  return value::adopt(spec);
+}
+
+template <class Fn>
+value dataset::reduce(const value &initial, Fn &&fn) const {
+  using call = detail::callback<std::remove_reference_t<Fn>>;
+  call each(fn);
+  dist_value *last = nullptr;
+  thrown_.check(dist_dataset_reduce(
+                    handle_.get(), initial.get(),
+                    [](dist_value *state, dist_value *batch, dist_value **out, void *user_data) {
+                      auto &self = call::of(user_data);
+                      const detail::borrowed before(state), given(batch);
+                      return detail::shielded(self.thrown, -1,
+                                              [&] { *out = value((*self.fn)(*before, *given)).release(); });
+                    },
+                    &each, &last),
+                &each.thrown);
+  return value::adopt(last);
+}
+
+inline void dataset::check_shards(int64_t limit) const {
+  thrown_.check(dist_dataset_check_shards(handle_.get(), limit));
+}
+
+inline std::string dataset::explain() const {
+  return detail::text_of(
+      [&](dist_text_fn fn, void *user_data) { return dist_dataset_explain(handle_.get(), fn, user_data); });
+}
 // The sizes of the pieces that one of several workers cuts its batches to.
 inline std::vector<int64_t> batch_sizes_for_worker(int64_t global_batch_size, int32_t num_workers,
                                                    int32_t num_replicas_per_worker, int32_t worker) {
@@ -264,4 +302,4 @@ inline std::vector<int64_t> batch_sizes_for_worker(int64_t global_batch_size, in
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_DATASET_HPP
+#endif  // DIST_HPP_DATASET_EXPERIMENTAL_HPP

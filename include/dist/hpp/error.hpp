@@ -2,6 +2,10 @@
 //
 // dist/hpp/error.hpp: error.h for C++: the version, errors as exceptions; and how what a function of the
 // host's throws comes to the one who called libdist.
+
+// Outside the guard: a later include, with DIST_EXPERIMENTAL, adds C's experimental parts.
+#include "../dist.h"
+
 #ifndef DIST_HPP_ERROR_HPP
 #define DIST_HPP_ERROR_HPP
 
@@ -20,8 +24,6 @@
 #if defined(__GLIBCXX__)
 #include <cxxabi.h>
 #endif
-
-#include "../dist.h"
 
 namespace dist {
 

@@ -33,6 +33,19 @@ inline std::string strategy_ref::explain() const {
   return detail::text_of(
       [&](dist_text_fn fn, void *user_data) { return dist_explain(handle_, fn, user_data); });
 }
+
+}  // namespace dist
+#endif  // DIST_HPP_INSPECT_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_INSPECT_EXPERIMENTAL_HPP)
+#define DIST_HPP_INSPECT_EXPERIMENTAL_HPP
+
+#include "variable.hpp"
+
+namespace dist {
+
 // Chrome's trace-event format, for Perfetto.
 inline std::string strategy_ref::write_trace() const {
   return detail::text_of(
@@ -64,4 +77,4 @@ inline std::string variable_ref::describe() const {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_INSPECT_HPP
+#endif  // DIST_HPP_INSPECT_EXPERIMENTAL_HPP

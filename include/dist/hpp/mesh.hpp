@@ -10,6 +10,41 @@
 
 namespace dist {
 
+// ---- On a replica ----------------------------------------------------------------------------------------
+
+inline value replica::split_to_logical_devices(const value &given,
+                                               std::initializer_list<int64_t> partition_dimensions,
+                                               bool uneven) const {
+  dist_split_options options = DIST_SPLIT_OPTIONS_INIT;
+  options.uneven = uneven;
+  return value::made([&](dist_value **out) {
+    return dist_split_to_logical_devices(handle_, given.get(), partition_dimensions.begin(),
+                                         partition_dimensions.size(), &options, out);
+  });
+}
+inline value replica::assign_to_logical_device(const value &given, int32_t logical_device) const {
+  return value::made([&](dist_value **out) {
+    return dist_assign_to_logical_device(handle_, given.get(), logical_device, out);
+  });
+}
+inline value replica::replicate_to_logical_devices(const value &given) const {
+  return value::made(
+      [&](dist_value **out) { return dist_replicate_to_logical_devices(handle_, given.get(), out); });
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_MESH_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_MESH_EXPERIMENTAL_HPP)
+#define DIST_HPP_MESH_EXPERIMENTAL_HPP
+
+#include "run.hpp"
+#include "topology.hpp"
+
+namespace dist {
+
 // What a logical device has of a tensor: `size` elements from `begin` on in each dimension; -1: not known.
 struct shard {
   std::vector<int64_t> tile;  // which tile of a split it is
@@ -144,25 +179,6 @@ class halo {
 
 // ---- On a replica ----------------------------------------------------------------------------------------
 
-inline value replica::split_to_logical_devices(const value &given,
-                                               std::initializer_list<int64_t> partition_dimensions,
-                                               bool uneven) const {
-  dist_split_options options = DIST_SPLIT_OPTIONS_INIT;
-  options.uneven = uneven;
-  return value::made([&](dist_value **out) {
-    return dist_split_to_logical_devices(handle_, given.get(), partition_dimensions.begin(),
-                                         partition_dimensions.size(), &options, out);
-  });
-}
-inline value replica::assign_to_logical_device(const value &given, int32_t logical_device) const {
-  return value::made([&](dist_value **out) {
-    return dist_assign_to_logical_device(handle_, given.get(), logical_device, out);
-  });
-}
-inline value replica::replicate_to_logical_devices(const value &given) const {
-  return value::made(
-      [&](dist_value **out) { return dist_replicate_to_logical_devices(handle_, given.get(), out); });
-}
 template <class Body>
 value replica::run_on_devices(Body &&body, const value &args, const value &kwargs,
                               const dist_devices_options &options) const {
@@ -213,4 +229,4 @@ inline void replica::reshard(const partition &from, const partition &to, const c
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_MESH_HPP
+#endif  // DIST_HPP_MESH_EXPERIMENTAL_HPP

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/metric.hpp: metric.h for C++: metrics and losses.
-#ifndef DIST_HPP_METRIC_HPP
-#define DIST_HPP_METRIC_HPP
 
 #include "variable.hpp"
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_METRIC_EXPERIMENTAL_HPP)
+#define DIST_HPP_METRIC_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -65,4 +68,4 @@ T scale_regularization_loss(const replica &caller, const const_tensor &loss) {
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_METRIC_HPP
+#endif  // DIST_HPP_METRIC_EXPERIMENTAL_HPP

@@ -10,33 +10,7 @@
 
 namespace dist {
 
-// NULL for a number that has no name.
-inline const char *reduce_op_name(dist_reduce_op op) noexcept { return dist_reduce_op_name(op); }
-inline const char *reduce_op_name(reduce_op op) noexcept {
-  return dist_reduce_op_name(static_cast<int32_t>(op));
-}
-inline const char *communication_name(int32_t implementation) noexcept {
-  return dist_communication_name(implementation);
-}
-inline const char *cross_device_name(int32_t kind) noexcept { return dist_cross_device_name(kind); }
-inline const char *synchronization_name(int32_t synchronization) noexcept {
-  return dist_synchronization_name(synchronization);
-}
-inline const char *aggregation_name(int32_t aggregation) noexcept {
-  return dist_aggregation_name(aggregation);
-}
-inline const char *input_mode_name(int32_t mode) noexcept { return dist_input_mode_name(mode); }
-inline const char *shard_policy_name(int32_t policy) noexcept { return dist_shard_policy_name(policy); }
-
 namespace detail {
-// The number that a function of the C API finds for what it is given.
-template <class Given>
-int32_t number_of(dist_status (*find)(Given, int32_t *), Given given) {
-  int32_t number = 0;
-  check(find(given, &number));
-  return number;
-}
-
 // A text that a function of the C API writes into a buffer: call(buffer, its size).
 template <class Call>
 std::string text_in(std::size_t room, Call &&call) {
@@ -51,34 +25,6 @@ inline std::size_t room_for(const char *job) noexcept {
 }
 }  // namespace detail
 
-inline reduce_op reduce_op_from_name(const char *name) {
-  return static_cast<reduce_op>(detail::number_of(dist_reduce_op_from_name, name));
-}
-inline reduce_op reduce_op_from_aggregation(int32_t aggregation) {
-  return static_cast<reduce_op>(detail::number_of(dist_reduce_op_from_aggregation, aggregation));
-}
-inline int32_t communication_from_name(const char *name) {
-  return detail::number_of(dist_communication_from_name, name);
-}
-inline int32_t synchronization_from_name(const char *name) {
-  return detail::number_of(dist_synchronization_from_name, name);
-}
-inline int32_t aggregation_from_name(const char *name) {
-  return detail::number_of(dist_aggregation_from_name, name);
-}
-inline int32_t input_mode_from_name(const char *name) {
-  return detail::number_of(dist_input_mode_from_name, name);
-}
-inline int32_t shard_policy_from_name(const char *name) {
-  return detail::number_of(dist_shard_policy_from_name, name);
-}
-
-// A device's name in full.
-inline std::string canonical_device(const char *name) {
-  return detail::text_in(detail::name_room,
-                         [&](char *out, std::size_t room) { return dist_canonical_device(name, out, room); });
-}
-
 // How a program asks its collectives to be done: C's options, with what they say of themselves.
 struct communication_options : dist_communication_options {
   communication_options() noexcept : dist_communication_options(DIST_COMMUNICATION_OPTIONS_INIT) {}
@@ -90,12 +36,87 @@ struct communication_options : dist_communication_options {
     return merged;
   }
   // As TensorFlow prints them.
-  std::string describe() const {
-    return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
-      return dist_communication_options_describe(this, out, room);
-    });
-  }
+  std::string describe() const;  // Experimental.
 };
 
 }  // namespace dist
 #endif  // DIST_HPP_NAMES_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_NAMES_EXPERIMENTAL_HPP)
+#define DIST_HPP_NAMES_EXPERIMENTAL_HPP
+
+#include "tensor.hpp"
+
+namespace dist {
+
+// The name of an enum's value, and the value of a name in any case; `domain` is a DIST_ENUM_.... NULL for a number that
+// has no name.
+inline const char *enum_name(int32_t domain, int32_t value) noexcept { return dist_enum_name(domain, value); }
+inline int32_t enum_from_name(int32_t domain, const char *name) {
+  int32_t value = 0;
+  check(dist_enum_from_name(domain, name, &value));
+  return value;
+}
+
+// The same, enum by enum.
+inline const char *reduce_op_name(dist_reduce_op op) noexcept { return enum_name(DIST_ENUM_REDUCE_OP, op); }
+inline const char *reduce_op_name(reduce_op op) noexcept {
+  return reduce_op_name(static_cast<dist_reduce_op>(op));
+}
+inline const char *communication_name(int32_t implementation) noexcept {
+  return enum_name(DIST_ENUM_COMMUNICATION, implementation);
+}
+inline const char *cross_device_name(int32_t kind) noexcept {
+  return enum_name(DIST_ENUM_CROSS_DEVICE, kind);
+}
+inline const char *synchronization_name(int32_t synchronization) noexcept {
+  return enum_name(DIST_ENUM_SYNCHRONIZATION, synchronization);
+}
+inline const char *aggregation_name(int32_t aggregation) noexcept {
+  return enum_name(DIST_ENUM_AGGREGATION, aggregation);
+}
+inline const char *input_mode_name(int32_t mode) noexcept { return enum_name(DIST_ENUM_INPUT_MODE, mode); }
+inline const char *shard_policy_name(int32_t policy) noexcept {
+  return enum_name(DIST_ENUM_SHARD_POLICY, policy);
+}
+
+// SUM or MEAN: other operators are no reduction of values from outside.
+inline reduce_op reduce_op_from_name(const char *name) {
+  return static_cast<reduce_op>(enum_from_name(DIST_ENUM_VALUE_REDUCTION, name));
+}
+inline reduce_op reduce_op_from_aggregation(int32_t aggregation) {
+  dist_reduce_op op = 0;
+  check(dist_reduce_op_from_aggregation(aggregation, &op));
+  return static_cast<reduce_op>(op);
+}
+inline int32_t communication_from_name(const char *name) {
+  return enum_from_name(DIST_ENUM_COMMUNICATION, name);
+}
+inline int32_t cross_device_from_name(const char *name) {
+  return enum_from_name(DIST_ENUM_CROSS_DEVICE, name);
+}
+inline int32_t synchronization_from_name(const char *name) {
+  return enum_from_name(DIST_ENUM_SYNCHRONIZATION, name);
+}
+inline int32_t aggregation_from_name(const char *name) { return enum_from_name(DIST_ENUM_AGGREGATION, name); }
+inline int32_t input_mode_from_name(const char *name) { return enum_from_name(DIST_ENUM_INPUT_MODE, name); }
+inline int32_t shard_policy_from_name(const char *name) {
+  return enum_from_name(DIST_ENUM_SHARD_POLICY, name);
+}
+
+// A device's name in full.
+inline std::string canonical_device(const char *name) {
+  return detail::text_in(detail::name_room,
+                         [&](char *out, std::size_t room) { return dist_canonical_device(name, out, room); });
+}
+
+inline std::string communication_options::describe() const {
+  return detail::text_in(detail::name_room, [&](char *out, std::size_t room) {
+    return dist_communication_options_describe(this, out, room);
+  });
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_NAMES_EXPERIMENTAL_HPP

@@ -37,8 +37,8 @@ class replica : public collectives<void> {
   collectives<dist::plan> plan() const noexcept { return collectives<dist::plan>(handle_); }
 
   // The function goes on on another thread: this one lets go, the other one attaches; and back again.
-  void detach() const { check(dist_replica_detach(handle_)); }
-  void attach() const { check(dist_replica_attach(handle_)); }
+  void detach() const;  // Experimental.
+  void attach() const;  // Experimental.
 
   // body(begin, end), on this replica's share of the cores. What it throws ends the loop, and is thrown here.
   template <class Body>
@@ -59,23 +59,23 @@ class replica : public collectives<void> {
 
   // Reduces gradients and updates parameters with them; the norm before the clip, where `how` has one (collective.hpp).
   double reduce_apply(const reduction &op, const tensors &gradients, const tensors &parameters,
-                      const apply &how, const collective_options &options = {}) const;
+                      const apply &how, const collective_options &options = {}) const;  // Experimental.
   // fn(strategy_ref, args) runs once for all replicas, and gives a value or nothing (run.hpp).
   template <class Fn>
   value merge_call(Fn &&fn, const value &args = {}, const collective_options &options = {}) const;
 
   // ---- Variables (variable.hpp)
   // The strategy's variable of this name, made by the first run that asks for it.
-  variable_ref variable(const char *name, const const_tensor &initial) const;
+  variable_ref variable(const char *name, const const_tensor &initial) const;  // Experimental.
   variable_ref variable(const char *name, const const_tensor &initial,
-                        const dist_variable_options &options) const;
+                        const dist_variable_options &options) const;  // Experimental.
   value read(const variable_ref &variable) const;
   void assign(const variable_ref &variable, const const_tensor &given, int32_t how = DIST_ASSIGN,
               const collective_options &options = {}) const;
   void assign_value(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN,
-                    const collective_options &options = {}) const;
+                    const collective_options &options = {}) const;  // Experimental.
   void scatter(const variable_ref &variable, int32_t how, const value &slices,
-               const collective_options &options = {}) const;
+               const collective_options &options = {}) const;  // Experimental.
   // As strategy_ref::update_values(), from inside replicas (cross_replica.hpp).
   template <class Fn>
   value update(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs = {},
@@ -89,18 +89,18 @@ class replica : public collectives<void> {
   // body(device, args) or body(device, args, kwargs), once on every logical device, at the same time.
   template <class Body>
   value run_on_devices(Body &&body, const value &args, const value &kwargs,
-                       const dist_devices_options &options) const;
+                       const dist_devices_options &options) const;  // Experimental.
   template <class Body>
-  value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;
+  value run_on_devices(Body &&body, const value &args = {}, const value &kwargs = {}) const;  // Experimental.
   // Of a logical device; -1: this is a replica.
-  int32_t device_replica() const noexcept { return dist_device_replica(handle_); }
-  std::array<int32_t, 4> device_coordinates() const;
-  axis_place device_axis(const char *name) const;
-  group_ref device_axis_group(const char *name) const;
+  int32_t device_replica() const noexcept;              // Experimental.
+  std::array<int32_t, 4> device_coordinates() const;    // Experimental.
+  axis_place device_axis(const char *name) const;       // Experimental.
+  group_ref device_axis_group(const char *name) const;  // Experimental.
   void halo_exchange(const const_tensor &in, const halo &around, const tensor &out,
-                     const collective_options &options = {}) const;
+                     const collective_options &options = {}) const;  // Experimental.
   void reshard(const partition &from, const partition &to, const const_tensors &in, const tensors &out,
-               const collective_options &options = {}) const;
+               const collective_options &options = {}) const;  // Experimental.
 };
 
 template <class Body>
@@ -139,3 +139,22 @@ void replica::parallel_for(int64_t begin, int64_t end, int64_t grain, Body &&bod
 
 }  // namespace dist
 #endif  // DIST_HPP_REPLICA_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_REPLICA_EXPERIMENTAL_HPP)
+#define DIST_HPP_REPLICA_EXPERIMENTAL_HPP
+
+#include "collective.hpp"
+#include "value.hpp"
+
+namespace dist {
+
+inline void replica::detach() const { check(dist_replica_detach(handle_)); }
+
+inline void replica::attach() const { check(dist_replica_attach(handle_)); }
+
+inline int32_t replica::device_replica() const noexcept { return dist_device_replica(handle_); }
+
+}  // namespace dist
+#endif  // DIST_HPP_REPLICA_EXPERIMENTAL_HPP

@@ -168,6 +168,18 @@ value replica::merge_call(Fn &&fn, const value &args, const collective_options &
   return value::adopt(result);
 }
 
+}  // namespace dist
+#endif  // DIST_HPP_RUN_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_RUN_EXPERIMENTAL_HPP)
+#define DIST_HPP_RUN_EXPERIMENTAL_HPP
+
+#include "replica.hpp"
+
+namespace dist {
+
 // ---- Optimizer steps -------------------------------------------------------------------------------------
 
 // How reduce_apply() uses a reduced gradient.
@@ -227,4 +239,4 @@ inline double replica::reduce_apply(const reduction &op, const tensors &gradient
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_RUN_HPP
+#endif  // DIST_HPP_RUN_EXPERIMENTAL_HPP

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dist/hpp/scope.hpp: scope.h for C++: which strategy and replica the calling thread is with.
-#ifndef DIST_HPP_SCOPE_HPP
-#define DIST_HPP_SCOPE_HPP
 
 #include "variable.hpp"
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_SCOPE_EXPERIMENTAL_HPP)
+#define DIST_HPP_SCOPE_EXPERIMENTAL_HPP
 
 namespace dist {
 
@@ -57,4 +60,4 @@ inline bool in_cross_replica_context() noexcept { return dist_in_cross_replica_c
 inline replica get_replica() noexcept { return replica(dist_get_replica()); }
 
 }  // namespace dist
-#endif  // DIST_HPP_SCOPE_HPP
+#endif  // DIST_HPP_SCOPE_EXPERIMENTAL_HPP

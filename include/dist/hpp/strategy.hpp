@@ -11,6 +11,14 @@
 
 #include "names.hpp"
 
+// C's structs that experimental methods give or take.
+struct dist_strategy_properties;
+struct dist_cluster_resolver;
+struct dist_drift;
+struct dist_straggler;
+struct dist_devices_options;
+struct DLManagedTensor;
+
 namespace dist {
 
 class value;
@@ -32,30 +40,14 @@ class strategy_ref {
 
   // ---- What it is
   int32_t num_replicas() const noexcept { return dist_strategy_num_replicas(handle_); }
-  int32_t num_logical_devices() const noexcept { return dist_strategy_num_logical_devices(handle_); }
-  int32_t kind() const noexcept { return dist_strategy_kind(handle_); }  // DIST_STRATEGY_...
-  const char *device(int32_t replica_id) const {
-    const char *name = nullptr;
-    check(dist_strategy_device(handle_, replica_id, &name));
-    return name;
-  }
-  const char *parameter_device(int32_t index) const {
-    const char *name = nullptr;
-    check(dist_strategy_parameter_device(handle_, index, &name));
-    return name;
-  }
-  dist_strategy_properties query() const {
-    dist_strategy_properties properties = DIST_STRATEGY_PROPERTIES_INIT;
-    check(dist_strategy_query(handle_, &properties));
-    return properties;
-  }
+  int32_t num_logical_devices() const noexcept;       // Experimental.
+  int32_t kind() const noexcept;                      // Experimental. DIST_STRATEGY_...
+  const char *device(int32_t replica_id) const;       // Experimental.
+  const char *parameter_device(int32_t index) const;  // Experimental.
+  dist_strategy_properties query() const;             // Experimental.
   // NULL: the strategy is of one process.
-  dist_cluster_resolver *cluster_resolver() const {
-    dist_cluster_resolver *resolver = nullptr;
-    check(dist_strategy_cluster_resolver(handle_, &resolver));
-    return resolver;
-  }
-  device_assignment_ref device_assignment() const noexcept;
+  dist_cluster_resolver *cluster_resolver() const;           // Experimental.
+  device_assignment_ref device_assignment() const noexcept;  // Experimental.
 
   // ---- Running replicas (run.hpp)
   // body(replica), once on every replica, at the same time. Throws what the failing replica threw, or error.
@@ -85,13 +77,13 @@ class strategy_ref {
   value values_from_function(Fn &&fn) const;
   value read(const variable_ref &variable) const;
   void assign(const variable_ref &variable, const value &given, int32_t how = DIST_ASSIGN) const;
-  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;
-  bool created_in_scope(const value &variable) const;
-  const char *variable_device(const variable_ref &variable, int32_t copy) const;
+  void scatter(const variable_ref &variable, int32_t how, const value &slices) const;  // Experimental.
+  bool created_in_scope(const value &variable) const;                                  // Experimental.
+  const char *variable_device(const variable_ref &variable, int32_t copy) const;       // Experimental.
   // Throws error DIST_DATA_LOSS, with the replica and the two elements, where the copies are no longer equal.
-  void check_drift(const variable_ref &variable) const;
+  void check_drift(const variable_ref &variable) const;  // Experimental.
   // Where they are no longer equal.
-  dist_drift drift(const variable_ref &variable) const;
+  dist_drift drift(const variable_ref &variable) const;  // Experimental.
 
   value reduce(reduce_op op, const value &given) const;
   value reduce(reduce_op op, const value &given, std::initializer_list<int32_t> axes) const;
@@ -102,9 +94,9 @@ class strategy_ref {
                                      const std::vector<std::pair<value, destination>> &pairs) const;
   std::vector<value> batch_reduce_to(reduce_op op, const std::vector<std::pair<value, destination>> &pairs,
                                      const dist_communication_options &options) const;
-  value broadcast_to(const value &given, const destination &where) const;
+  value broadcast_to(const value &given, const destination &where) const;  // Experimental.
   value gather(const value &given, int32_t axis) const;
-  std::string destination_device(const destination &where) const;
+  std::string destination_device(const destination &where) const;  // Experimental.
   value local_results(const value &given) const;
   // fn(tensor copy, args) on every copy, some at the same time.
   template <class Fn>
@@ -112,19 +104,20 @@ class strategy_ref {
   // fn(const dist_update_place &, args) or fn(const dist_update_place &, args, kwargs), one copy after another.
   template <class Fn>
   value update_values(const variable_ref &variable, Fn &&fn, const value &args, const value &kwargs,
-                      bool ungrouped = false) const;
+                      bool ungrouped = false) const;  // Experimental.
   template <class Fn>
-  value update_non_slot(Fn &&fn, const value &args, const value &kwargs, bool ungrouped = false) const;
+  value update_non_slot(Fn &&fn, const value &args, const value &kwargs,
+                        bool ungrouped = false) const;  // Experimental.
 
   // ---- Looking inside (inspect.hpp)
   std::string explain() const;
-  std::string write_trace() const;
-  std::string write_metrics(const char *name = nullptr) const;
-  std::vector<dist_straggler> stragglers() const;
+  std::string write_trace() const;                              // Experimental.
+  std::string write_metrics(const char *name = nullptr) const;  // Experimental.
+  std::vector<dist_straggler> stragglers() const;               // Experimental.
 
   // ---- Scopes (scope.hpp): they end with what these give
-  scope_guard scope() const;
-  colocation_guard colocate(const value &variable) const;
+  scope_guard scope() const;                               // Experimental.
+  colocation_guard colocate(const value &variable) const;  // Experimental.
 
  protected:
   // With functions of the host's (see strategy_functions): throws what they threw. A handle that libdist gave, as to a merge
@@ -174,12 +167,7 @@ class strategy : public strategy_ref {
   }
   // Ends it whatever its replicas do. Throws DIST_DEADLINE_EXCEEDED where functions are still inside; it is gone all the
   // same, and what they use ends with the last of them.
-  void shutdown(int64_t timeout_ns) {
-    const dist_status status = dist_strategy_shutdown(handle_, timeout_ns);
-    if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) handle_ = nullptr;
-    if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be asked for
-    check(status);
-  }
+  void shutdown(int64_t timeout_ns);  // Experimental.
 
  private:
   void swap(strategy &other) noexcept {
@@ -193,3 +181,52 @@ class strategy : public strategy_ref {
 
 }  // namespace dist
 #endif  // DIST_HPP_STRATEGY_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_STRATEGY_EXPERIMENTAL_HPP)
+#define DIST_HPP_STRATEGY_EXPERIMENTAL_HPP
+
+#include "names.hpp"
+
+namespace dist {
+
+inline int32_t strategy_ref::num_logical_devices() const noexcept {
+  return dist_strategy_num_logical_devices(handle_);
+}
+
+inline int32_t strategy_ref::kind() const noexcept { return dist_strategy_kind(handle_); }
+
+inline const char *strategy_ref::device(int32_t replica_id) const {
+  const char *name = nullptr;
+  check(dist_strategy_device(handle_, replica_id, &name));
+  return name;
+}
+
+inline const char *strategy_ref::parameter_device(int32_t index) const {
+  const char *name = nullptr;
+  check(dist_strategy_parameter_device(handle_, index, &name));
+  return name;
+}
+
+inline dist_strategy_properties strategy_ref::query() const {
+  dist_strategy_properties properties = DIST_STRATEGY_PROPERTIES_INIT;
+  check(dist_strategy_query(handle_, &properties));
+  return properties;
+}
+
+inline dist_cluster_resolver *strategy_ref::cluster_resolver() const {
+  dist_cluster_resolver *resolver = nullptr;
+  check(dist_strategy_cluster_resolver(handle_, &resolver));
+  return resolver;
+}
+
+inline void strategy::shutdown(int64_t timeout_ns) {
+  const dist_status status = dist_strategy_shutdown(handle_, timeout_ns);
+  if (status == DIST_OK || status == DIST_DEADLINE_EXCEEDED) handle_ = nullptr;
+  if (status == DIST_DEADLINE_EXCEEDED) (void)host_.release();  // its functions may still be asked for
+  check(status);
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_STRATEGY_EXPERIMENTAL_HPP

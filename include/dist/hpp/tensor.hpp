@@ -2,14 +2,16 @@
 //
 // dist/hpp/tensor.hpp: views of the host's memory, to read (const_tensor) or to write too (tensor). A vector, array or span
 // is one as it stands; nothing is copied, and nothing allocated but for a list that is made in the call (see tensor_list).
+
+// Outside the guard, as what it includes.
+#include "error.hpp"
+
 #ifndef DIST_HPP_TENSOR_HPP
 #define DIST_HPP_TENSOR_HPP
 
 #include <array>
 #include <complex>
 #include <initializer_list>
-
-#include "error.hpp"
 
 namespace dist {
 

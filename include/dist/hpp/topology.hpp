@@ -22,39 +22,22 @@ class topology_ref {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   dist_topology *get() const noexcept { return handle_; }
 
-  int32_t mesh_rank() const noexcept { return dist_topology_mesh_rank(handle_); }
-  const int32_t *mesh_shape() const noexcept { return dist_topology_mesh_shape(handle_); }
-  int32_t num_tasks() const noexcept { return dist_topology_num_tasks(handle_); }
-  int32_t num_devices_per_task() const noexcept { return dist_topology_num_devices_per_task(handle_); }
-  const int32_t *device_coordinates() const noexcept { return dist_topology_device_coordinates(handle_); }
-  std::size_t num_missing_devices() const noexcept { return dist_topology_num_missing_devices(handle_); }
-  const int32_t *missing_devices() const noexcept { return dist_topology_missing_devices(handle_); }
+  int32_t mesh_rank() const noexcept;                  // Experimental.
+  const int32_t *mesh_shape() const noexcept;          // Experimental.
+  int32_t num_tasks() const noexcept;                  // Experimental.
+  int32_t num_devices_per_task() const noexcept;       // Experimental.
+  const int32_t *device_coordinates() const noexcept;  // Experimental.
+  std::size_t num_missing_devices() const noexcept;    // Experimental.
+  const int32_t *missing_devices() const noexcept;     // Experimental.
   // A TopologyProto.
-  std::string_view serialized() const noexcept {
-    std::size_t size_bytes = 0;
-    const uint8_t *bytes = dist_topology_serialized(handle_, &size_bytes);
-    return {reinterpret_cast<const char *>(bytes), size_bytes};
-  }
+  std::string_view serialized() const noexcept;  // Experimental.
   // -1: there is no device.
-  int32_t task_at(const coordinates &position) const { return number_at(dist_topology_task_at, position); }
-  int32_t device_at(const coordinates &position) const {
-    return number_at(dist_topology_device_at, position);
-  }
-  int32_t cpu_at(const coordinates &position) const { return number_at(dist_topology_cpu_at, position); }
-  std::string device_name_at(const coordinates &position, const char *job = nullptr) const {
-    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
-      return dist_topology_device_name_at(handle_, position.data(), job, out, room);
-    });
-  }
-  std::string host_name_at(const coordinates &position, const char *job = nullptr) const {
-    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
-      return dist_topology_host_name_at(handle_, position.data(), job, out, room);
-    });
-  }
-  std::string explain() const {
-    return detail::text_of(
-        [&](dist_text_fn fn, void *user_data) { return dist_topology_explain(handle_, fn, user_data); });
-  }
+  int32_t task_at(const coordinates &position) const;                                        // Experimental.
+  int32_t device_at(const coordinates &position) const;                                      // Experimental.
+  int32_t cpu_at(const coordinates &position) const;                                         // Experimental.
+  std::string device_name_at(const coordinates &position, const char *job = nullptr) const;  // Experimental.
+  std::string host_name_at(const coordinates &position, const char *job = nullptr) const;    // Experimental.
+  std::string explain() const;                                                               // Experimental.
 
  protected:
   dist_topology *handle_ = nullptr;
@@ -79,15 +62,9 @@ class topology : public topology_ref {
                                device_coordinates.empty() ? nullptr : device_coordinates.data(), num_tasks,
                                num_devices_per_task, nullptr, &handle_));
   }
-  static topology from_serialized(std::string_view bytes) {
-    return made([&](dist_topology **out) {
-      return dist_topology_from_serialized(bytes.data(), bytes.size(), nullptr, out);
-    });
-  }
+  static topology from_serialized(std::string_view bytes);  // Experimental.
   // The CPUs that this process may use.
-  static topology from_host() {
-    return made([](dist_topology **out) { return dist_topology_from_host(nullptr, out); });
-  }
+  static topology from_host();  // Experimental.
   ~topology() { dist_topology_destroy(handle_); }
   topology(topology &&other) noexcept : topology_ref(std::exchange(other.handle_, nullptr)) {}
   topology &operator=(topology &&other) noexcept {
@@ -118,40 +95,18 @@ class device_assignment_ref {
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   const dist_device_assignment *get() const noexcept { return handle_; }
 
-  topology_ref topology() const noexcept { return topology_ref(dist_device_assignment_topology(handle_)); }
-  int32_t num_replicas() const noexcept { return dist_device_assignment_num_replicas(handle_); }
-  int32_t num_logical_devices() const noexcept { return dist_device_assignment_num_logical_devices(handle_); }
-  const int32_t *core_assignment() const noexcept { return dist_device_assignment_core_assignment(handle_); }
-  dist::coordinates coordinates(int32_t replica, int32_t logical_device) const {
-    dist::coordinates position;
-    check(dist_device_assignment_coordinates(handle_, replica, logical_device, position.data()));
-    return position;
-  }
-  int32_t device(int32_t replica = 0, int32_t logical_device = 0) const {
-    int32_t found = 0;
-    check(dist_device_assignment_device(handle_, replica, logical_device, &found));
-    return found;
-  }
-  std::string device_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const {
-    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
-      return dist_device_assignment_device_name(handle_, replica, logical_device, job, out, room);
-    });
-  }
-  std::string host_name(int32_t replica = 0, int32_t logical_device = 0, const char *job = nullptr) const {
-    return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
-      return dist_device_assignment_host_name(handle_, replica, logical_device, job, out, room);
-    });
-  }
+  topology_ref topology() const noexcept;                                        // Experimental.
+  int32_t num_replicas() const noexcept;                                         // Experimental.
+  int32_t num_logical_devices() const noexcept;                                  // Experimental.
+  const int32_t *core_assignment() const noexcept;                               // Experimental.
+  dist::coordinates coordinates(int32_t replica, int32_t logical_device) const;  // Experimental.
+  int32_t device(int32_t replica = 0, int32_t logical_device = 0) const;         // Experimental.
+  std::string device_name(int32_t replica = 0, int32_t logical_device = 0,
+                          const char *job = nullptr) const;  // Experimental.
+  std::string host_name(int32_t replica = 0, int32_t logical_device = 0,
+                        const char *job = nullptr) const;  // Experimental.
   // Which replicas have their logical device in a task.
-  std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const {
-    const int32_t all = num_replicas();
-    std::vector<int32_t> found(all > 0 ? static_cast<std::size_t>(all) : 0);
-    std::size_t n = 0;
-    check(dist_device_assignment_lookup_replicas(handle_, task, logical_device, found.data(), found.size(),
-                                                 &n));
-    found.resize(n);
-    return found;
-  }
+  std::vector<int32_t> lookup_replicas(int32_t task, int32_t logical_device) const;  // Experimental.
 
  protected:
   const dist_device_assignment *handle_ = nullptr;
@@ -176,22 +131,11 @@ class device_assignment : public device_assignment_ref {
   }
   // core_assignment: [num_replicas, num_logical_devices, 4]
   device_assignment(const topology_ref &topology, const std::vector<int32_t> &core_assignment,
-                    int32_t num_replicas, int32_t num_logical_devices) {
-    if (static_cast<int64_t>(core_assignment.size()) != int64_t{num_replicas} * num_logical_devices * 4)
-      throw error(DIST_INVALID_ARGUMENT, "each logical device of an assignment has 4 coordinates");
-    dist_device_assignment *created = nullptr;
-    check(dist_device_assignment_create(topology.get(),
-                                        core_assignment.empty() ? nullptr : core_assignment.data(),
-                                        num_replicas, num_logical_devices, 4, &created));
-    handle_ = created;
-  }
+                    int32_t num_replicas, int32_t num_logical_devices);  // Experimental.
   // One replica of one logical device, at (0, 0, 0, 0).
-  static device_assignment single(const topology_ref &topology) {
-    return made([&](dist_device_assignment **out) {
-      return dist_device_assignment_create_single(topology.get(), out);
-    });
-  }
-  ~device_assignment() {  // made here, not to be changed
+  static device_assignment single(const topology_ref &topology);  // Experimental.
+  ~device_assignment() {
+    // Made here: as dist_device_assignment *.
     dist_device_assignment_destroy(const_cast<dist_device_assignment *>(handle_));
   }
   device_assignment(device_assignment &&other) noexcept { std::swap(handle_, other.handle_); }
@@ -212,9 +156,163 @@ class device_assignment : public device_assignment_ref {
   }
 };
 
+}  // namespace dist
+#endif  // DIST_HPP_TOPOLOGY_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP)
+#define DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP
+
+#include "inspect.hpp"
+
+namespace dist {
+
+// ---- Topologies ------------------------------------------------------------------------------------------
+
+inline int32_t topology_ref::mesh_rank() const noexcept { return dist_topology_mesh_rank(handle_); }
+
+inline const int32_t *topology_ref::mesh_shape() const noexcept { return dist_topology_mesh_shape(handle_); }
+
+inline int32_t topology_ref::num_tasks() const noexcept { return dist_topology_num_tasks(handle_); }
+
+inline int32_t topology_ref::num_devices_per_task() const noexcept {
+  return dist_topology_num_devices_per_task(handle_);
+}
+
+inline const int32_t *topology_ref::device_coordinates() const noexcept {
+  return dist_topology_device_coordinates(handle_);
+}
+
+inline std::size_t topology_ref::num_missing_devices() const noexcept {
+  return dist_topology_num_missing_devices(handle_);
+}
+
+inline const int32_t *topology_ref::missing_devices() const noexcept {
+  return dist_topology_missing_devices(handle_);
+}
+
+inline std::string_view topology_ref::serialized() const noexcept {
+  std::size_t size_bytes = 0;
+  const uint8_t *bytes = dist_topology_serialized(handle_, &size_bytes);
+  return {reinterpret_cast<const char *>(bytes), size_bytes};
+}
+
+inline int32_t topology_ref::task_at(const coordinates &position) const {
+  return number_at(dist_topology_task_at, position);
+}
+
+inline int32_t topology_ref::device_at(const coordinates &position) const {
+  return number_at(dist_topology_device_at, position);
+}
+
+inline int32_t topology_ref::cpu_at(const coordinates &position) const {
+  return number_at(dist_topology_cpu_at, position);
+}
+
+inline std::string topology_ref::device_name_at(const coordinates &position, const char *job) const {
+  return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+    return dist_topology_device_name_at(handle_, position.data(), job, out, room);
+  });
+}
+
+inline std::string topology_ref::host_name_at(const coordinates &position, const char *job) const {
+  return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+    return dist_topology_host_name_at(handle_, position.data(), job, out, room);
+  });
+}
+
+inline std::string topology_ref::explain() const {
+  return detail::text_of(
+      [&](dist_text_fn fn, void *user_data) { return dist_topology_explain(handle_, fn, user_data); });
+}
+
+inline topology topology::from_serialized(std::string_view bytes) {
+  return made([&](dist_topology **out) {
+    return dist_topology_from_serialized(bytes.data(), bytes.size(), nullptr, out);
+  });
+}
+
+inline topology topology::from_host() {
+  return made([](dist_topology **out) { return dist_topology_from_host(nullptr, out); });
+}
+
+// ---- Device assignments ----------------------------------------------------------------------------------
+
+inline topology_ref device_assignment_ref::topology() const noexcept {
+  return topology_ref(dist_device_assignment_topology(handle_));
+}
+
+inline int32_t device_assignment_ref::num_replicas() const noexcept {
+  return dist_device_assignment_num_replicas(handle_);
+}
+
+inline int32_t device_assignment_ref::num_logical_devices() const noexcept {
+  return dist_device_assignment_num_logical_devices(handle_);
+}
+
+inline const int32_t *device_assignment_ref::core_assignment() const noexcept {
+  return dist_device_assignment_core_assignment(handle_);
+}
+
+inline dist::coordinates device_assignment_ref::coordinates(int32_t replica, int32_t logical_device) const {
+  dist::coordinates position;
+  check(dist_device_assignment_coordinates(handle_, replica, logical_device, position.data()));
+  return position;
+}
+
+inline int32_t device_assignment_ref::device(int32_t replica, int32_t logical_device) const {
+  int32_t found = 0;
+  check(dist_device_assignment_device(handle_, replica, logical_device, &found));
+  return found;
+}
+
+inline std::string device_assignment_ref::device_name(int32_t replica, int32_t logical_device,
+                                                      const char *job) const {
+  return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+    return dist_device_assignment_device_name(handle_, replica, logical_device, job, out, room);
+  });
+}
+
+inline std::string device_assignment_ref::host_name(int32_t replica, int32_t logical_device,
+                                                    const char *job) const {
+  return detail::text_in(detail::room_for(job), [&](char *out, std::size_t room) {
+    return dist_device_assignment_host_name(handle_, replica, logical_device, job, out, room);
+  });
+}
+
+inline std::vector<int32_t> device_assignment_ref::lookup_replicas(int32_t task,
+                                                                   int32_t logical_device) const {
+  const int32_t all = num_replicas();
+  std::vector<int32_t> found(all > 0 ? static_cast<std::size_t>(all) : 0);
+  std::size_t n = 0;
+  check(
+      dist_device_assignment_lookup_replicas(handle_, task, logical_device, found.data(), found.size(), &n));
+  found.resize(n);
+  return found;
+}
+
+inline device_assignment::device_assignment(const topology_ref &topology,
+                                            const std::vector<int32_t> &core_assignment, int32_t num_replicas,
+                                            int32_t num_logical_devices) {
+  if (static_cast<int64_t>(core_assignment.size()) != int64_t{num_replicas} * num_logical_devices * 4)
+    throw error(DIST_INVALID_ARGUMENT, "each logical device of an assignment has 4 coordinates");
+  dist_device_assignment *created = nullptr;
+  check(dist_device_assignment_create(topology.get(),
+                                      core_assignment.empty() ? nullptr : core_assignment.data(),
+                                      num_replicas, num_logical_devices, 4, &created));
+  handle_ = created;
+}
+
+inline device_assignment device_assignment::single(const topology_ref &topology) {
+  return made([&](dist_device_assignment **out) {
+    return dist_device_assignment_create_single(topology.get(), out);
+  });
+}
+
 inline device_assignment_ref strategy_ref::device_assignment() const noexcept {
   return device_assignment_ref(dist_strategy_device_assignment(handle_));
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_TOPOLOGY_HPP
+#endif  // DIST_HPP_TOPOLOGY_EXPERIMENTAL_HPP

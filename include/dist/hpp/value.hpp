@@ -90,39 +90,18 @@ class value {
   static value none(const strategy_ref &owner) {
     return made([&](dist_value **out) { return dist_value_create_none(owner.get(), out); });
   }
-  static value text(const strategy_ref &owner, const char *words) {
-    return made([&](dist_value **out) { return dist_value_create_text(owner.get(), words, out); });
-  }
+  static value text(const strategy_ref &owner, const char *words);  // Experimental.
   // A pointer of the host's: borrowed, or owned by the value.
-  static value object(const strategy_ref &owner, void *thing) {
-    return made([&](dist_value **out) { return dist_value_wrap_object(owner.get(), thing, nullptr, out); });
-  }
+  static value object(const strategy_ref &owner, void *thing);  // Experimental.
   template <class T>
-  static value object(const strategy_ref &owner, std::unique_ptr<T> thing) {
-    value wrapped = made([&](dist_value **out) {
-      return dist_value_wrap_object(owner.get(), thing.get(), detail::unbox<T>, out);
-    });
-    (void)thing.release();  // the value's now
-    return wrapped;
-  }
+  static value object(const strategy_ref &owner, std::unique_ptr<T> thing);  // Experimental.
   // DIST_VALUE_INDEXED_SLICES, DIST_VALUE_RAGGED, DIST_VALUE_SPARSE.
-  static value composite(const strategy_ref &owner, int32_t kind, const std::vector<value> &parts) {
-    return compose(
-        owner, parts,
-        [kind](dist_strategy *strategy, dist_value *const *handles, std::size_t n, dist_value **out) {
-          return dist_value_create_composite(strategy, kind, handles, n, out);
-        });
-  }
+  static value composite(const strategy_ref &owner, int32_t kind,
+                         const std::vector<value> &parts);  // Experimental.
   // Takes over a DLPack tensor, without a copy.
-  static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed) {
-    return made([&](dist_value **out) { return dist_value_from_dlpack(owner.get(), managed, out); });
-  }
+  static value from_dlpack(const strategy_ref &owner, DLManagedTensor *managed);  // Experimental.
   // Shares the memory, to be read, though DLPack's struct cannot say so; the caller calls the result's deleter.
-  DLManagedTensor *to_dlpack() const {
-    DLManagedTensor *managed = nullptr;
-    check(dist_value_to_dlpack(handle_, &managed));
-    return managed;
-  }
+  DLManagedTensor *to_dlpack() const;  // Experimental.
 
   ~value() { dist_value_release(handle_); }
   value(const value &other) noexcept : handle_(dist_value_retain(other.handle_)) {}
@@ -166,20 +145,18 @@ class value {
     return const_tensor(view);
   }
   // What the value is, or NULL where it is something else. Borrowed from it.
-  const char *text() const noexcept { return dist_value_text(handle_); }
-  void *object() const noexcept { return dist_value_object(handle_); }
+  const char *text() const noexcept;  // Experimental.
+  void *object() const noexcept;      // Experimental.
   template <class T>
-  T *object() const noexcept {
-    return static_cast<T *>(dist_value_object(handle_));
-  }
+  T *object() const noexcept;  // Experimental.
   variable_ref variable() const noexcept;
   // Also of a copy of a variable, as local_results() gives them.
-  variable_ref container() const noexcept;
+  variable_ref container() const noexcept;  // Experimental.
   // Of a DIST_VALUE_SHARDED.
-  dist::partition partition() const;
-  dist::value_shard shard(int32_t logical_device) const;
+  dist::partition partition() const;                      // Experimental.
+  dist::value_shard shard(int32_t logical_device) const;  // Experimental.
   // On one line, for people and logs.
-  std::string describe() const;
+  std::string describe() const;  // Experimental.
   dist_value *get() const noexcept { return handle_; }
 
   // The value that make(dist_value **) makes.
@@ -260,3 +237,59 @@ value strategy_ref::values_from_function(Fn &&fn) const {
 
 }  // namespace dist
 #endif  // DIST_HPP_VALUE_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VALUE_EXPERIMENTAL_HPP)
+#define DIST_HPP_VALUE_EXPERIMENTAL_HPP
+
+#include "strategy.hpp"
+
+namespace dist {
+
+inline value value::text(const strategy_ref &owner, const char *words) {
+  return made([&](dist_value **out) { return dist_value_create_text(owner.get(), words, out); });
+}
+
+inline value value::object(const strategy_ref &owner, void *thing) {
+  return made([&](dist_value **out) { return dist_value_wrap_object(owner.get(), thing, nullptr, out); });
+}
+
+template <class T>
+value value::object(const strategy_ref &owner, std::unique_ptr<T> thing) {
+  value wrapped = made([&](dist_value **out) {
+    return dist_value_wrap_object(owner.get(), thing.get(), detail::unbox<T>, out);
+  });
+  (void)thing.release();  // the value's now
+  return wrapped;
+}
+
+inline value value::composite(const strategy_ref &owner, int32_t kind, const std::vector<value> &parts) {
+  return compose(
+      owner, parts,
+      [kind](dist_strategy *strategy, dist_value *const *handles, std::size_t n, dist_value **out) {
+        return dist_value_create_composite(strategy, kind, handles, n, out);
+      });
+}
+
+inline value value::from_dlpack(const strategy_ref &owner, DLManagedTensor *managed) {
+  return made([&](dist_value **out) { return dist_value_from_dlpack(owner.get(), managed, out); });
+}
+
+inline DLManagedTensor *value::to_dlpack() const {
+  DLManagedTensor *managed = nullptr;
+  check(dist_value_to_dlpack(handle_, &managed));
+  return managed;
+}
+
+inline const char *value::text() const noexcept { return dist_value_text(handle_); }
+
+inline void *value::object() const noexcept { return dist_value_object(handle_); }
+
+template <class T>
+T *value::object() const noexcept {
+  return static_cast<T *>(dist_value_object(handle_));
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_VALUE_EXPERIMENTAL_HPP

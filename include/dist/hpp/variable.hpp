@@ -19,12 +19,12 @@ class variable_ref {
   dist_variable *get() const noexcept { return handle_; }
 
   const char *name() const noexcept { return dist_variable_name(handle_); }
-  const char *class_name() const noexcept { return dist_variable_class(handle_); }
-  int32_t synchronization() const noexcept { return dist_variable_synchronization(handle_); }
-  int32_t aggregation() const noexcept { return dist_variable_aggregation(handle_); }
-  bool trainable() const noexcept { return dist_variable_trainable(handle_) != 0; }
+  const char *class_name() const noexcept;   // Experimental.
+  int32_t synchronization() const noexcept;  // Experimental.
+  int32_t aggregation() const noexcept;      // Experimental.
+  bool trainable() const noexcept;           // Experimental.
   int32_t num_copies() const noexcept { return dist_variable_num_copies(handle_); }
-  const char *copy_name(int32_t copy) const noexcept { return dist_variable_copy_name(handle_, copy); }
+  const char *copy_name(int32_t copy) const noexcept;  // Experimental.
   // What a replica has of it: a view, to read, and for that replica to write.
   tensor component(int32_t replica_id) const {
     dist_tensor view;
@@ -36,7 +36,7 @@ class variable_ref {
     return value::made([&](dist_value **out) { return dist_value_create_variable(handle_, out); });
   }
   // On one line, for people and logs.
-  std::string describe() const;
+  std::string describe() const;  // Experimental.
 
  protected:
   dist_variable *handle_ = nullptr;
@@ -87,7 +87,6 @@ class variable : public variable_ref {
 };
 
 inline variable_ref value::variable() const noexcept { return variable_ref(dist_value_variable(handle_)); }
-inline variable_ref value::container() const noexcept { return variable_ref(dist_value_container(handle_)); }
 
 // ---- From outside ----------------------------------------------------------------------------------------
 
@@ -97,6 +96,48 @@ inline value strategy_ref::read(const variable_ref &variable) const {
 inline void strategy_ref::assign(const variable_ref &variable, const value &given, int32_t how) const {
   check(dist_variable_assign(handle_, variable.get(), how, given.get()));
 }
+
+// ---- Inside replicas -------------------------------------------------------------------------------------
+
+inline value replica::read(const variable_ref &variable) const {
+  return value::made([&](dist_value **out) { return dist_replica_read(handle_, variable.get(), out); });
+}
+inline void replica::assign(const variable_ref &variable, const const_tensor &given, int32_t how,
+                            const collective_options &options) const {
+  const dist_tensor view = given.get();
+  const auto c = options.get();
+  check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
+}
+
+}  // namespace dist
+#endif  // DIST_HPP_VARIABLE_HPP
+
+// ---- Experimental: what follows may change or go in any version, as types.h says
+
+#if defined(DIST_EXPERIMENTAL) && !defined(DIST_HPP_VARIABLE_EXPERIMENTAL_HPP)
+#define DIST_HPP_VARIABLE_EXPERIMENTAL_HPP
+
+#include "replica.hpp"
+
+namespace dist {
+
+inline const char *variable_ref::class_name() const noexcept { return dist_variable_class(handle_); }
+
+inline int32_t variable_ref::synchronization() const noexcept {
+  return dist_variable_synchronization(handle_);
+}
+
+inline int32_t variable_ref::aggregation() const noexcept { return dist_variable_aggregation(handle_); }
+
+inline bool variable_ref::trainable() const noexcept { return dist_variable_trainable(handle_) != 0; }
+
+inline const char *variable_ref::copy_name(int32_t copy) const noexcept {
+  return dist_variable_copy_name(handle_, copy);
+}
+inline variable_ref value::container() const noexcept { return variable_ref(dist_value_container(handle_)); }
+
+// ---- From outside ----------------------------------------------------------------------------------------
+
 inline void strategy_ref::scatter(const variable_ref &variable, int32_t how, const value &slices) const {
   check(dist_variable_scatter(handle_, variable.get(), how, slices.get()));
 }
@@ -133,15 +174,6 @@ inline variable_ref replica::variable(const char *name, const const_tensor &init
   const dist_variable_options options = DIST_VARIABLE_OPTIONS_INIT;
   return variable(name, initial, options);
 }
-inline value replica::read(const variable_ref &variable) const {
-  return value::made([&](dist_value **out) { return dist_replica_read(handle_, variable.get(), out); });
-}
-inline void replica::assign(const variable_ref &variable, const const_tensor &given, int32_t how,
-                            const collective_options &options) const {
-  const dist_tensor view = given.get();
-  const auto c = options.get();
-  check(dist_replica_assign(handle_, variable.get(), how, &view, &c));
-}
 inline void replica::assign_value(const variable_ref &variable, const value &given, int32_t how,
                                   const collective_options &options) const {
   const auto c = options.get();
@@ -154,4 +186,4 @@ inline void replica::scatter(const variable_ref &variable, int32_t how, const va
 }
 
 }  // namespace dist
-#endif  // DIST_HPP_VARIABLE_HPP
+#endif  // DIST_HPP_VARIABLE_EXPERIMENTAL_HPP

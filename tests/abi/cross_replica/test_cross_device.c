@@ -41,7 +41,7 @@ static void the_kinds_give_the_same_bits(void **state) {
   dist_value *plain = NULL;
   const dist_destination place = {NULL, spread, NULL};
   assert_int_equal(dist_reduce(*state, DIST_REDUCE_MEAN, spread, NULL, 0, &plain), DIST_OK);
-  for (int32_t kind = DIST_CROSS_DEVICE_DEFAULT; kind <= DIST_CROSS_DEVICE_COLLECTIVE; kind++) {
+  for (int32_t kind = DIST_CROSS_DEVICE_DEFAULT; kind <= DIST_CROSS_DEVICE_NCCL; kind++) {
     dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
     options.kind = kind;
     options.num_packs = kind;
@@ -313,6 +313,8 @@ static void bad_options(void **state) {
   dist_cross_device_options options = DIST_CROSS_DEVICE_OPTIONS_INIT;
   assert_int_equal(dist_cross_device_create(&options, NULL), DIST_INVALID_ARGUMENT);
   options.kind = 6;
+  assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
+  options.kind = 4; /* between two kinds */
   assert_int_equal(dist_cross_device_create(&options, &ops), DIST_INVALID_ARGUMENT);
   options.kind = DIST_CROSS_DEVICE_NCCL;
   options.num_packs = -1;

@@ -31,6 +31,9 @@ void names() {
   assert_true(dist::reduce_op_from_name("mean") == reduce_op::mean);
   assert_true(dist::reduce_op_from_aggregation(DIST_AGGREGATION_SUM) == reduce_op::sum);
   assert_int_equal(dist::communication_from_name("ring"), DIST_COMMUNICATION_RING);
+  assert_int_equal(dist::cross_device_from_name("nccl"), DIST_CROSS_DEVICE_NCCL);
+  assert_string_equal(dist::enum_name(DIST_ENUM_DTYPE, DIST_BF16), "bf16");
+  assert_int_equal(dist::enum_from_name(DIST_ENUM_STATUS, "data_loss"), DIST_DATA_LOSS);
   assert_int_equal(dist::synchronization_from_name("ON_READ"), DIST_SYNCHRONIZATION_ON_READ);
   assert_int_equal(dist::aggregation_from_name("sum"), DIST_AGGREGATION_SUM);
   assert_int_equal(dist::input_mode_from_name("PER_REPLICA"), DIST_INPUT_PER_REPLICA);

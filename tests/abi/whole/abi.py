@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binary interface of the baseline is the committed one, but for additions.
 
-    abi.py API_JSON BASELINE_TXT BASELINE_ABI                  compares; 77 without libabigail, gcc or x86-64
-    abi.py --write API_JSON BASELINE_TXT BASELINE_ABI          baseline.abi anew, for what has been added
+    abi.py API_JSON BASELINE_ABI                  compares; 77 without libabigail, gcc or x86-64
+    abi.py --write API_JSON BASELINE_ABI          baseline.abi anew, for what has been added
 
-baseline.txt lists the functions that programs may rely on. Their declarations become a library of empty functions,
+The functions that programs may rely on are those that the headers declare without DIST_EXPERIMENTAL, and baseline.txt
+lists (tests/check/baseline.py). Their declarations become a library of empty functions,
 compiled with fixed flags, of which libabigail reads the types: nothing else of the build is part of the comparison. A
-field that is appended to a struct is no difference; a function that is listed and not in baseline.abi is one. That
+field that is appended to a struct is no difference; a function of the baseline that is not in baseline.abi is one. That
 libdist.so has the functions is tests/check/symbols.py's to check.
 """
 import json
@@ -29,11 +30,11 @@ APPENDED = re.compile(
 )
 
 
-def library_of(declared, baseline, folder):
+def library_of(declared, folder):
     """A library that has the baseline's functions, and nothing in them."""
     lines = ["#include <dist/dist.h>"]
     for function in declared["functions"]:
-        if function["name"] in baseline:
+        if not function["experimental"]:
             parameters = ", ".join(f"{one['text']} {one['name']}" for one in function["parameters"]) or "void"
             lines.append(f"{function['returns']['text']} {function['name']}({parameters}) {{ __builtin_trap(); }}")
     source, library = pathlib.Path(folder, "baseline.c"), pathlib.Path(folder, "baseline.so")
@@ -45,18 +46,13 @@ def library_of(declared, baseline, folder):
 
 def main(arguments):
     write = arguments[:1] == ["--write"]
-    api, listed, committed = map(pathlib.Path, arguments[write:])
+    api, committed = map(pathlib.Path, arguments[write:])
     if platform.machine() != "x86_64" or not all(map(shutil.which, ("gcc", "abidw", "abidiff"))):
         print("x86-64, gcc and libabigail's abidw and abidiff are needed (Debian: abigail-tools)")
         return 77
     declared = json.loads(api.read_text(encoding="utf-8"))
-    baseline = listed.read_text(encoding="utf-8").split()
-    names = {function["name"] for function in declared["functions"]}
-    if gone := [name for name in baseline if name not in names]:
-        print(f"{listed.name}: not declared any more: {', '.join(gone)}")
-        return 1
     with tempfile.TemporaryDirectory() as folder:
-        library = library_of(declared, set(baseline), folder)
+        library = library_of(declared, folder)
         if write:
             options = ["--no-corpus-path", "--no-comp-dir-path", "--short-locs", "--no-show-locs"]
             subprocess.run(["abidw", *options, "--out-file", committed, library], check=True)

@@ -66,7 +66,7 @@ def compiled(compiler, named):
         program.write_text(head + "\n".join(lines) + "\n}\n", encoding="utf-8")
         include = pathlib.Path(__file__).resolve().parents[3] / "include"
         run = str(pathlib.Path(folder, "all"))
-        subprocess.run([*compiler.split(), "-I", str(include), str(program), "-o", run], check=True)
+        subprocess.run([*compiler.split(), "-DDIST_EXPERIMENTAL", "-I", str(include), str(program), "-o", run], check=True)
         return subprocess.run([run], check=True, capture_output=True, text=True).stdout
 
 

@@ -5,7 +5,7 @@ namespace golden {
 
 dist_reduce_op op_of(std::string_view name) {
   dist_reduce_op op = 0;
-  check(dist_reduce_op_from_name(std::string(name).c_str(), &op));
+  check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(name).c_str(), &op));
   return op;
 }
 

@@ -13,7 +13,7 @@ namespace {
 // ReduceOp(text.upper())
 dist_reduce_op op_of(const Replay& replay) {
   dist_reduce_op op = 0;
-  check(dist_reduce_op_from_name(std::string(replay.text("op")).c_str(), &op));
+  check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(replay.text("op")).c_str(), &op));
   return op;
 }
 

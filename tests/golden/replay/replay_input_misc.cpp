@@ -54,7 +54,7 @@ void set_input_options(const Json& given, dist_dataset_options* options) {
       options->place_dataset_on_device = flag(value) ? 1 : 0;
     } else if (name == "experimental_replication_mode") {
       const std::string mode(value.substr(value.find('.') + 1));
-      check(dist_input_mode_from_name(mode.c_str(), &options->replication_mode));
+      check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, mode.c_str(), &options->replication_mode));
     } else {
       throw Unknown{"an input option called " + std::string(name)};
     }

@@ -114,7 +114,7 @@ void rebatch_legacy(Replay& replay) {
 
 int32_t policy_of(const Replay& replay) {
   int32_t policy = 0;
-  check(dist_shard_policy_from_name(std::string(replay.text("policy")).c_str(), &policy));
+  check(dist_enum_from_name(DIST_ENUM_SHARD_POLICY, std::string(replay.text("policy")).c_str(), &policy));
   return policy;
 }
 

@@ -23,7 +23,8 @@ std::optional<dist_communication_options> communication_of(const Json& kwargs) {
         options.implementation = value.GetInt();
       } else {
         const std::string text(value.IsNull() ? "" : text_of(value));
-        check(dist_communication_from_name(value.IsNull() ? nullptr : text.c_str(), &options.implementation));
+        check(dist_enum_from_name(DIST_ENUM_COMMUNICATION, value.IsNull() ? nullptr : text.c_str(),
+                                  &options.implementation));
       }
     } else if (key == "bytes_per_pack" && value.IsInt64()) {
       options.bytes_per_pack = value.GetInt64();
@@ -48,7 +49,8 @@ void record_communication(Replay& replay, const dist_communication_options& opti
   replay.record("timeout_seconds", merged.has_timeout == 0
                                        ? replay.null()
                                        : replay.json(static_cast<double>(merged.timeout_ns) / 1e9));
-  replay.record("implementation", replay.json(dist_communication_name(merged.implementation)));
+  replay.record("implementation",
+                replay.json(dist_enum_name(DIST_ENUM_COMMUNICATION, merged.implementation)));
   replay.record("str", replay.json(printed));
   replay.record("class", replay.json(printed.substr(0, printed.find('('))));
 }
@@ -71,7 +73,8 @@ void replay_communication(Replay& replay) {
   dist_communication_options options = DIST_COMMUNICATION_OPTIONS_INIT;
   options.bytes_per_pack = args[0].GetInt64();
   options.timeout_ns = std::llround(args[1].GetDouble() * 1e9);
-  check(dist_communication_from_name(std::string(text_of(args[2])).c_str(), &options.implementation));
+  check(dist_enum_from_name(DIST_ENUM_COMMUNICATION, std::string(text_of(args[2])).c_str(),
+                            &options.implementation));
   record_communication(replay, options);
 }
 
@@ -107,7 +110,8 @@ void replay_input_options(Replay& replay) {
     if (key == "experimental_fetch_to_device") {
       options.fetch_to_device = value.GetBool() ? 1 : -1;
     } else if (key == "experimental_replication_mode") {
-      check(dist_input_mode_from_name(std::string(text_of(value)).c_str(), &options.replication_mode));
+      check(dist_enum_from_name(DIST_ENUM_INPUT_MODE, std::string(text_of(value)).c_str(),
+                                &options.replication_mode));
     } else if (key == "experimental_place_dataset_on_device") {
       options.place_dataset_on_device = value.GetBool() ? 1 : 0;
     } else if (key == "experimental_per_replica_buffer_size") {
@@ -117,7 +121,8 @@ void replay_input_options(Replay& replay) {
     }
   }
   replay.record("experimental_fetch_to_device", replay.json(options.fetch_to_device >= 0));
-  replay.record("experimental_replication_mode", replay.json(dist_input_mode_name(options.replication_mode)));
+  replay.record("experimental_replication_mode",
+                replay.json(dist_enum_name(DIST_ENUM_INPUT_MODE, options.replication_mode)));
   replay.record("experimental_place_dataset_on_device", replay.json(options.place_dataset_on_device != 0));
   replay.record("experimental_per_replica_buffer_size",
                 replay.json(options.prefetch == 0 ? 1 : options.prefetch));
@@ -125,38 +130,29 @@ void replay_input_options(Replay& replay) {
 
 // ---- Names of enumerators
 
-using NameOf = const char* (*)(int32_t);
 constexpr int32_t kFirstNumber = -8;
 constexpr int32_t kLastNumber = 64;
 
-void record_numbers(Replay& replay, NameOf name_of) {
+void record_numbers(Replay& replay, int32_t domain) {
   for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
-    if (const char* const name = name_of(number)) replay.record(name, replay.json(number));
+    if (const char* const name = dist_enum_name(domain, number)) replay.record(name, replay.json(number));
   }
 }
 
 // Enumerators whose values are their names.
-void record_names(Replay& replay, NameOf name_of) {
+void record_names(Replay& replay, int32_t domain) {
   for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
-    if (const char* const name = name_of(number)) replay.record(name, replay.json(name));
-  }
-}
-
-void record_value_reductions(Replay& replay) {
-  for (int32_t number = kFirstNumber; number <= kLastNumber; ++number) {
-    const char* const name = dist_reduce_op_name(number);
-    dist_reduce_op op = 0;
-    if (name != nullptr && dist_reduce_op_from_name(name, &op) == DIST_OK)
-      replay.record(name, replay.json(name));
+    if (const char* const name = dist_enum_name(domain, number)) replay.record(name, replay.json(name));
   }
 }
 
 void reduce_op_from_aggregation(Replay& replay) {
   int32_t aggregation = 0;
-  check(dist_aggregation_from_name(std::string(replay.text("aggregation")).c_str(), &aggregation));
+  check(dist_enum_from_name(DIST_ENUM_AGGREGATION, std::string(replay.text("aggregation")).c_str(),
+                            &aggregation));
   dist_reduce_op op = 0;
   check(dist_reduce_op_from_aggregation(aggregation, &op));
-  replay.record("reduce_op", replay.json(dist_reduce_op_name(op)));
+  replay.record("reduce_op", replay.json(dist_enum_name(DIST_ENUM_REDUCE_OP, op)));
 }
 
 // ---- Constructors of strategies
@@ -232,12 +228,12 @@ void replay_options(Replay& replay) {
       {"run_options", replay_run_options},
       {"input_options", replay_input_options},
       {"xla_options", [](Replay&) {}},  // of a compiler that is not here
-      {"communication_implementation_values", [](Replay& r) { record_names(r, dist_communication_name); }},
-      {"input_replication_mode_values", [](Replay& r) { record_names(r, dist_input_mode_name); }},
-      {"variable_synchronization_values", [](Replay& r) { record_numbers(r, dist_synchronization_name); }},
-      {"variable_aggregation_values", [](Replay& r) { record_numbers(r, dist_aggregation_name); }},
-      {"auto_shard_policy_values", [](Replay& r) { record_numbers(r, dist_shard_policy_name); }},
-      {"reduce_op_values", record_value_reductions},
+      {"communication_implementation_values", [](Replay& r) { record_names(r, DIST_ENUM_COMMUNICATION); }},
+      {"input_replication_mode_values", [](Replay& r) { record_names(r, DIST_ENUM_INPUT_MODE); }},
+      {"variable_synchronization_values", [](Replay& r) { record_numbers(r, DIST_ENUM_SYNCHRONIZATION); }},
+      {"variable_aggregation_values", [](Replay& r) { record_numbers(r, DIST_ENUM_AGGREGATION); }},
+      {"auto_shard_policy_values", [](Replay& r) { record_numbers(r, DIST_ENUM_SHARD_POLICY); }},
+      {"reduce_op_values", [](Replay& r) { record_names(r, DIST_ENUM_VALUE_REDUCTION); }},
       {"reduce_op_from_aggregation", reduce_op_from_aggregation},
       {"mirrored_construct", mirrored_construct},
       {"one_device_construct", one_device_construct},

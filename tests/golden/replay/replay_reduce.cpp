@@ -10,7 +10,8 @@ namespace {
 dist_reduce_op op_of(const Replay& replay) {
   const Json& op = replay.input("op");
   dist_reduce_op code = 0;
-  if (!op.IsNull()) check(dist_reduce_op_from_name(std::string(text_of(op)).c_str(), &code));
+  if (!op.IsNull())
+    check(dist_enum_from_name(DIST_ENUM_VALUE_REDUCTION, std::string(text_of(op)).c_str(), &code));
   return code;
 }
 

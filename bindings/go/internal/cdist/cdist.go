@@ -102,363 +102,363 @@ typedef _gostring_ swig_type_72;
 typedef _gostring_ swig_type_73;
 typedef _gostring_ swig_type_74;
 typedef _gostring_ swig_type_75;
-typedef _gostring_ swig_type_76;
-typedef _gostring_ swig_type_77;
+typedef long long swig_type_76;
+typedef long long swig_type_77;
 typedef _gostring_ swig_type_78;
 typedef _gostring_ swig_type_79;
-typedef _gostring_ swig_type_80;
-typedef _gostring_ swig_type_81;
-typedef _gostring_ swig_type_82;
-typedef _gostring_ swig_type_83;
-typedef _gostring_ swig_type_84;
-typedef _gostring_ swig_type_85;
-typedef _gostring_ swig_type_86;
-typedef _gostring_ swig_type_87;
-typedef _gostring_ swig_type_88;
+typedef long long swig_type_80;
+typedef long long swig_type_81;
+typedef long long swig_type_82;
+typedef long long swig_type_83;
+typedef long long swig_type_84;
+typedef long long swig_type_85;
+typedef long long swig_type_86;
+typedef long long swig_type_87;
+typedef long long swig_type_88;
 typedef _gostring_ swig_type_89;
 typedef long long swig_type_90;
-typedef long long swig_type_91;
-typedef _gostring_ swig_type_92;
-typedef _gostring_ swig_type_93;
+typedef _gostring_ swig_type_91;
+typedef _goslice_ swig_type_92;
+typedef long long swig_type_93;
 typedef long long swig_type_94;
-typedef long long swig_type_95;
-typedef long long swig_type_96;
+typedef _gostring_ swig_type_95;
+typedef _gostring_ swig_type_96;
 typedef long long swig_type_97;
-typedef long long swig_type_98;
+typedef _gostring_ swig_type_98;
 typedef long long swig_type_99;
 typedef long long swig_type_100;
-typedef long long swig_type_101;
+typedef _gostring_ swig_type_101;
 typedef long long swig_type_102;
-typedef _gostring_ swig_type_103;
+typedef long long swig_type_103;
 typedef long long swig_type_104;
 typedef _gostring_ swig_type_105;
-typedef _goslice_ swig_type_106;
-typedef long long swig_type_107;
+typedef long long swig_type_106;
+typedef _gostring_ swig_type_107;
 typedef long long swig_type_108;
 typedef _gostring_ swig_type_109;
 typedef _gostring_ swig_type_110;
-typedef long long swig_type_111;
-typedef _gostring_ swig_type_112;
-typedef long long swig_type_113;
+typedef _goslice_ swig_type_111;
+typedef long long swig_type_112;
+typedef _gostring_ swig_type_113;
 typedef long long swig_type_114;
 typedef _gostring_ swig_type_115;
 typedef long long swig_type_116;
 typedef long long swig_type_117;
 typedef long long swig_type_118;
-typedef _gostring_ swig_type_119;
+typedef long long swig_type_119;
 typedef long long swig_type_120;
 typedef _gostring_ swig_type_121;
 typedef long long swig_type_122;
-typedef _gostring_ swig_type_123;
+typedef long long swig_type_123;
 typedef _gostring_ swig_type_124;
-typedef _goslice_ swig_type_125;
+typedef long long swig_type_125;
 typedef long long swig_type_126;
-typedef _gostring_ swig_type_127;
+typedef long long swig_type_127;
 typedef long long swig_type_128;
-typedef _gostring_ swig_type_129;
+typedef long long swig_type_129;
 typedef long long swig_type_130;
 typedef long long swig_type_131;
 typedef long long swig_type_132;
-typedef long long swig_type_133;
+typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
-typedef _gostring_ swig_type_135;
+typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
-typedef _gostring_ swig_type_138;
-typedef long long swig_type_139;
+typedef long long swig_type_138;
+typedef _gostring_ swig_type_139;
 typedef long long swig_type_140;
 typedef long long swig_type_141;
 typedef long long swig_type_142;
-typedef long long swig_type_143;
+typedef _gostring_ swig_type_143;
 typedef long long swig_type_144;
-typedef long long swig_type_145;
+typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
 typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef long long swig_type_149;
+typedef _gostring_ swig_type_149;
 typedef long long swig_type_150;
-typedef long long swig_type_151;
-typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
+typedef _gostring_ swig_type_151;
+typedef _gostring_ swig_type_152;
+typedef long long swig_type_153;
+typedef _gostring_ swig_type_154;
 typedef long long swig_type_155;
 typedef long long swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef long long swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef _gostring_ swig_type_158;
+typedef long long swig_type_159;
 typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
+typedef long long swig_type_161;
 typedef long long swig_type_162;
-typedef _gostring_ swig_type_163;
+typedef long long swig_type_163;
 typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef _gostring_ swig_type_166;
+typedef long long swig_type_165;
+typedef long long swig_type_166;
 typedef long long swig_type_167;
-typedef _gostring_ swig_type_168;
+typedef long long swig_type_168;
 typedef long long swig_type_169;
 typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
+typedef _goslice_ swig_type_171;
+typedef long long swig_type_172;
 typedef long long swig_type_173;
-typedef long long swig_type_174;
+typedef _goslice_ swig_type_174;
 typedef long long swig_type_175;
 typedef long long swig_type_176;
-typedef long long swig_type_177;
+typedef _gostring_ swig_type_177;
 typedef long long swig_type_178;
-typedef long long swig_type_179;
-typedef long long swig_type_180;
+typedef _goslice_ swig_type_179;
+typedef _goslice_ swig_type_180;
 typedef long long swig_type_181;
-typedef long long swig_type_182;
+typedef _gostring_ swig_type_182;
 typedef long long swig_type_183;
-typedef long long swig_type_184;
+typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
 typedef long long swig_type_186;
-typedef long long swig_type_187;
-typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
-typedef long long swig_type_190;
-typedef _gostring_ swig_type_191;
-typedef long long swig_type_192;
-typedef _goslice_ swig_type_193;
+typedef _gostring_ swig_type_187;
+typedef long long swig_type_188;
+typedef _goslice_ swig_type_189;
+typedef _goslice_ swig_type_190;
+typedef long long swig_type_191;
+typedef _gostring_ swig_type_192;
+typedef long long swig_type_193;
 typedef _goslice_ swig_type_194;
-typedef long long swig_type_195;
-typedef _gostring_ swig_type_196;
-typedef long long swig_type_197;
-typedef _goslice_ swig_type_198;
+typedef _goslice_ swig_type_195;
+typedef long long swig_type_196;
+typedef _gostring_ swig_type_197;
+typedef long long swig_type_198;
 typedef _goslice_ swig_type_199;
-typedef long long swig_type_200;
-typedef _gostring_ swig_type_201;
-typedef long long swig_type_202;
-typedef _goslice_ swig_type_203;
+typedef _goslice_ swig_type_200;
+typedef long long swig_type_201;
+typedef _gostring_ swig_type_202;
+typedef long long swig_type_203;
 typedef _goslice_ swig_type_204;
-typedef long long swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef long long swig_type_207;
-typedef _goslice_ swig_type_208;
+typedef _goslice_ swig_type_205;
+typedef long long swig_type_206;
+typedef _gostring_ swig_type_207;
+typedef long long swig_type_208;
 typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
-typedef _gostring_ swig_type_211;
-typedef long long swig_type_212;
-typedef _goslice_ swig_type_213;
+typedef _goslice_ swig_type_210;
+typedef long long swig_type_211;
+typedef _gostring_ swig_type_212;
+typedef long long swig_type_213;
 typedef _goslice_ swig_type_214;
-typedef long long swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef long long swig_type_217;
-typedef _goslice_ swig_type_218;
+typedef _goslice_ swig_type_215;
+typedef long long swig_type_216;
+typedef _gostring_ swig_type_217;
+typedef long long swig_type_218;
 typedef _goslice_ swig_type_219;
-typedef long long swig_type_220;
-typedef _gostring_ swig_type_221;
-typedef long long swig_type_222;
-typedef _goslice_ swig_type_223;
+typedef _goslice_ swig_type_220;
+typedef long long swig_type_221;
+typedef _gostring_ swig_type_222;
+typedef long long swig_type_223;
 typedef _goslice_ swig_type_224;
-typedef long long swig_type_225;
-typedef _gostring_ swig_type_226;
-typedef long long swig_type_227;
-typedef _goslice_ swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef _goslice_ swig_type_225;
+typedef long long swig_type_226;
+typedef _gostring_ swig_type_227;
+typedef long long swig_type_228;
+typedef _gostring_ swig_type_229;
 typedef long long swig_type_230;
-typedef _gostring_ swig_type_231;
-typedef long long swig_type_232;
-typedef _goslice_ swig_type_233;
-typedef _goslice_ swig_type_234;
-typedef long long swig_type_235;
-typedef _gostring_ swig_type_236;
-typedef long long swig_type_237;
-typedef _goslice_ swig_type_238;
-typedef _goslice_ swig_type_239;
+typedef long long swig_type_231;
+typedef _gostring_ swig_type_232;
+typedef long long swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
+typedef long long swig_type_236;
+typedef _goslice_ swig_type_237;
+typedef long long swig_type_238;
+typedef _gostring_ swig_type_239;
 typedef long long swig_type_240;
-typedef _gostring_ swig_type_241;
+typedef long long swig_type_241;
 typedef long long swig_type_242;
-typedef _gostring_ swig_type_243;
+typedef long long swig_type_243;
 typedef long long swig_type_244;
 typedef long long swig_type_245;
-typedef _gostring_ swig_type_246;
-typedef long long swig_type_247;
-typedef long long swig_type_248;
-typedef _goslice_ swig_type_249;
+typedef long long swig_type_246;
+typedef _gostring_ swig_type_247;
+typedef _goslice_ swig_type_248;
+typedef long long swig_type_249;
 typedef long long swig_type_250;
 typedef long long swig_type_251;
-typedef long long swig_type_252;
-typedef _gostring_ swig_type_253;
-typedef long long swig_type_254;
+typedef _gostring_ swig_type_252;
+typedef long long swig_type_253;
+typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
-typedef _goslice_ swig_type_256;
-typedef long long swig_type_257;
-typedef _gostring_ swig_type_258;
+typedef long long swig_type_256;
+typedef _gostring_ swig_type_257;
+typedef _goslice_ swig_type_258;
 typedef long long swig_type_259;
-typedef _goslice_ swig_type_260;
+typedef _gostring_ swig_type_260;
 typedef long long swig_type_261;
 typedef _gostring_ swig_type_262;
 typedef long long swig_type_263;
 typedef long long swig_type_264;
-typedef long long swig_type_265;
-typedef long long swig_type_266;
+typedef _gostring_ swig_type_265;
+typedef _goslice_ swig_type_266;
 typedef long long swig_type_267;
 typedef long long swig_type_268;
-typedef long long swig_type_269;
-typedef _gostring_ swig_type_270;
-typedef _gostring_ swig_type_271;
-typedef _goslice_ swig_type_272;
+typedef _gostring_ swig_type_269;
+typedef long long swig_type_270;
+typedef long long swig_type_271;
+typedef _gostring_ swig_type_272;
 typedef long long swig_type_273;
 typedef _gostring_ swig_type_274;
 typedef long long swig_type_275;
-typedef _gostring_ swig_type_276;
-typedef long long swig_type_277;
+typedef long long swig_type_276;
+typedef _gostring_ swig_type_277;
 typedef long long swig_type_278;
-typedef _gostring_ swig_type_279;
-typedef long long swig_type_280;
-typedef _gostring_ swig_type_281;
-typedef long long swig_type_282;
+typedef _goslice_ swig_type_279;
+typedef _gostring_ swig_type_280;
+typedef long long swig_type_281;
+typedef _goslice_ swig_type_282;
 typedef long long swig_type_283;
 typedef _gostring_ swig_type_284;
-typedef _goslice_ swig_type_285;
-typedef long long swig_type_286;
+typedef long long swig_type_285;
+typedef _goslice_ swig_type_286;
 typedef long long swig_type_287;
 typedef _gostring_ swig_type_288;
 typedef long long swig_type_289;
-typedef long long swig_type_290;
-typedef _gostring_ swig_type_291;
-typedef long long swig_type_292;
-typedef _goslice_ swig_type_293;
-typedef _gostring_ swig_type_294;
+typedef _goslice_ swig_type_290;
+typedef long long swig_type_291;
+typedef _gostring_ swig_type_292;
+typedef long long swig_type_293;
+typedef _goslice_ swig_type_294;
 typedef long long swig_type_295;
-typedef _goslice_ swig_type_296;
+typedef _gostring_ swig_type_296;
 typedef long long swig_type_297;
-typedef _gostring_ swig_type_298;
+typedef _goslice_ swig_type_298;
 typedef long long swig_type_299;
-typedef _goslice_ swig_type_300;
+typedef _gostring_ swig_type_300;
 typedef long long swig_type_301;
 typedef _gostring_ swig_type_302;
-typedef long long swig_type_303;
-typedef _goslice_ swig_type_304;
-typedef long long swig_type_305;
-typedef _gostring_ swig_type_306;
-typedef long long swig_type_307;
-typedef _goslice_ swig_type_308;
-typedef long long swig_type_309;
-typedef _gostring_ swig_type_310;
+typedef _goslice_ swig_type_303;
+typedef long long swig_type_304;
+typedef _gostring_ swig_type_305;
+typedef long long swig_type_306;
+typedef _gostring_ swig_type_307;
+typedef long long swig_type_308;
+typedef _gostring_ swig_type_309;
+typedef long long swig_type_310;
 typedef long long swig_type_311;
-typedef _goslice_ swig_type_312;
+typedef long long swig_type_312;
 typedef long long swig_type_313;
-typedef _gostring_ swig_type_314;
+typedef long long swig_type_314;
 typedef long long swig_type_315;
-typedef _gostring_ swig_type_316;
-typedef _goslice_ swig_type_317;
+typedef long long swig_type_316;
+typedef long long swig_type_317;
 typedef long long swig_type_318;
-typedef _gostring_ swig_type_319;
+typedef long long swig_type_319;
 typedef long long swig_type_320;
 typedef _gostring_ swig_type_321;
 typedef long long swig_type_322;
-typedef _gostring_ swig_type_323;
-typedef _gostring_ swig_type_324;
+typedef long long swig_type_323;
+typedef long long swig_type_324;
 typedef long long swig_type_325;
-typedef long long swig_type_326;
+typedef _gostring_ swig_type_326;
 typedef _gostring_ swig_type_327;
 typedef long long swig_type_328;
 typedef _goslice_ swig_type_329;
 typedef long long swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef long long swig_type_332;
-typedef _gostring_ swig_type_333;
-typedef long long swig_type_334;
-typedef long long swig_type_335;
+typedef long long swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef long long swig_type_333;
+typedef _gostring_ swig_type_334;
+typedef _gostring_ swig_type_335;
 typedef long long swig_type_336;
 typedef long long swig_type_337;
-typedef long long swig_type_338;
+typedef _gostring_ swig_type_338;
 typedef long long swig_type_339;
-typedef long long swig_type_340;
+typedef _goslice_ swig_type_340;
 typedef long long swig_type_341;
-typedef long long swig_type_342;
+typedef _gostring_ swig_type_342;
 typedef long long swig_type_343;
 typedef long long swig_type_344;
-typedef _gostring_ swig_type_345;
-typedef long long swig_type_346;
+typedef long long swig_type_345;
+typedef _gostring_ swig_type_346;
 typedef long long swig_type_347;
-typedef long long swig_type_348;
+typedef _gostring_ swig_type_348;
 typedef long long swig_type_349;
 typedef _gostring_ swig_type_350;
 typedef _gostring_ swig_type_351;
 typedef long long swig_type_352;
-typedef _goslice_ swig_type_353;
+typedef _gostring_ swig_type_353;
 typedef long long swig_type_354;
-typedef long long swig_type_355;
-typedef _gostring_ swig_type_356;
-typedef long long swig_type_357;
+typedef _goslice_ swig_type_355;
+typedef long long swig_type_356;
+typedef _gostring_ swig_type_357;
 typedef long long swig_type_358;
 typedef long long swig_type_359;
 typedef _gostring_ swig_type_360;
 typedef long long swig_type_361;
-typedef _gostring_ swig_type_362;
-typedef long long swig_type_363;
-typedef _gostring_ swig_type_364;
-typedef _gostring_ swig_type_365;
-typedef long long swig_type_366;
-typedef _gostring_ swig_type_367;
+typedef _goslice_ swig_type_362;
+typedef _gostring_ swig_type_363;
+typedef long long swig_type_364;
+typedef long long swig_type_365;
+typedef _gostring_ swig_type_366;
+typedef long long swig_type_367;
 typedef long long swig_type_368;
-typedef _goslice_ swig_type_369;
+typedef long long swig_type_369;
 typedef _gostring_ swig_type_370;
 typedef long long swig_type_371;
-typedef _gostring_ swig_type_372;
-typedef _goslice_ swig_type_373;
+typedef long long swig_type_372;
+typedef _gostring_ swig_type_373;
 typedef long long swig_type_374;
-typedef _gostring_ swig_type_375;
-typedef long long swig_type_376;
+typedef long long swig_type_375;
+typedef _goslice_ swig_type_376;
 typedef _gostring_ swig_type_377;
 typedef long long swig_type_378;
-typedef long long swig_type_379;
-typedef long long swig_type_380;
-typedef long long swig_type_381;
+typedef _gostring_ swig_type_379;
+typedef _goslice_ swig_type_380;
+typedef _gostring_ swig_type_381;
 typedef long long swig_type_382;
-typedef _gostring_ swig_type_383;
+typedef long long swig_type_383;
 typedef long long swig_type_384;
-typedef _gostring_ swig_type_385;
-typedef long long swig_type_386;
+typedef long long swig_type_385;
+typedef _gostring_ swig_type_386;
 typedef long long swig_type_387;
 typedef _gostring_ swig_type_388;
 typedef long long swig_type_389;
 typedef long long swig_type_390;
 typedef _gostring_ swig_type_391;
 typedef long long swig_type_392;
-typedef _goslice_ swig_type_393;
+typedef long long swig_type_393;
 typedef _gostring_ swig_type_394;
 typedef long long swig_type_395;
 typedef long long swig_type_396;
-typedef _gostring_ swig_type_397;
-typedef long long swig_type_398;
+typedef long long swig_type_397;
+typedef _gostring_ swig_type_398;
 typedef long long swig_type_399;
 typedef long long swig_type_400;
-typedef _gostring_ swig_type_401;
-typedef long long swig_type_402;
+typedef long long swig_type_401;
+typedef _gostring_ swig_type_402;
 typedef long long swig_type_403;
 typedef long long swig_type_404;
-typedef _gostring_ swig_type_405;
-typedef long long swig_type_406;
+typedef long long swig_type_405;
+typedef _gostring_ swig_type_406;
 typedef long long swig_type_407;
-typedef _gostring_ swig_type_408;
-typedef long long swig_type_409;
+typedef long long swig_type_408;
+typedef _goslice_ swig_type_409;
 typedef long long swig_type_410;
-typedef _goslice_ swig_type_411;
-typedef _gostring_ swig_type_412;
+typedef _gostring_ swig_type_411;
+typedef long long swig_type_412;
 typedef long long swig_type_413;
-typedef long long swig_type_414;
+typedef _gostring_ swig_type_414;
 typedef long long swig_type_415;
-typedef _gostring_ swig_type_416;
+typedef _goslice_ swig_type_416;
 typedef long long swig_type_417;
-typedef long long swig_type_418;
-typedef long long swig_type_419;
-typedef _gostring_ swig_type_420;
+typedef _goslice_ swig_type_418;
+typedef _gostring_ swig_type_419;
+typedef long long swig_type_420;
 typedef long long swig_type_421;
-typedef long long swig_type_422;
-typedef _goslice_ swig_type_423;
+typedef _gostring_ swig_type_422;
+typedef long long swig_type_423;
 typedef long long swig_type_424;
-typedef _gostring_ swig_type_425;
+typedef long long swig_type_425;
 typedef long long swig_type_426;
-typedef long long swig_type_427;
-typedef _gostring_ swig_type_428;
+typedef _gostring_ swig_type_427;
+typedef long long swig_type_428;
 typedef long long swig_type_429;
-typedef _goslice_ swig_type_430;
+typedef long long swig_type_430;
 typedef long long swig_type_431;
-typedef _goslice_ swig_type_432;
+typedef long long swig_type_432;
 typedef _gostring_ swig_type_433;
 typedef long long swig_type_434;
 typedef long long swig_type_435;
@@ -474,330 +474,330 @@ typedef long long swig_type_444;
 typedef long long swig_type_445;
 typedef long long swig_type_446;
 typedef long long swig_type_447;
-typedef _gostring_ swig_type_448;
-typedef long long swig_type_449;
+typedef long long swig_type_448;
+typedef _gostring_ swig_type_449;
 typedef long long swig_type_450;
 typedef long long swig_type_451;
 typedef long long swig_type_452;
 typedef long long swig_type_453;
-typedef _gostring_ swig_type_454;
+typedef long long swig_type_454;
 typedef long long swig_type_455;
-typedef long long swig_type_456;
+typedef _gostring_ swig_type_456;
 typedef long long swig_type_457;
 typedef long long swig_type_458;
 typedef _gostring_ swig_type_459;
 typedef long long swig_type_460;
-typedef long long swig_type_461;
+typedef _goslice_ swig_type_461;
 typedef long long swig_type_462;
-typedef long long swig_type_463;
-typedef long long swig_type_464;
+typedef _goslice_ swig_type_463;
+typedef _gostring_ swig_type_464;
 typedef long long swig_type_465;
 typedef long long swig_type_466;
 typedef _gostring_ swig_type_467;
 typedef long long swig_type_468;
 typedef long long swig_type_469;
 typedef _gostring_ swig_type_470;
-typedef long long swig_type_471;
-typedef long long swig_type_472;
-typedef _gostring_ swig_type_473;
+typedef _gostring_ swig_type_471;
+typedef _gostring_ swig_type_472;
+typedef long long swig_type_473;
 typedef long long swig_type_474;
-typedef _goslice_ swig_type_475;
+typedef long long swig_type_475;
 typedef long long swig_type_476;
-typedef _goslice_ swig_type_477;
-typedef _gostring_ swig_type_478;
+typedef _gostring_ swig_type_477;
+typedef long long swig_type_478;
 typedef long long swig_type_479;
 typedef long long swig_type_480;
 typedef _gostring_ swig_type_481;
 typedef long long swig_type_482;
 typedef long long swig_type_483;
-typedef _gostring_ swig_type_484;
-typedef _gostring_ swig_type_485;
-typedef _gostring_ swig_type_486;
-typedef _gostring_ swig_type_487;
-typedef _gostring_ swig_type_488;
-typedef long long swig_type_489;
+typedef long long swig_type_484;
+typedef long long swig_type_485;
+typedef long long swig_type_486;
+typedef _goslice_ swig_type_487;
+typedef long long swig_type_488;
+typedef _gostring_ swig_type_489;
 typedef long long swig_type_490;
-typedef long long swig_type_491;
+typedef _goslice_ swig_type_491;
 typedef long long swig_type_492;
 typedef _gostring_ swig_type_493;
 typedef long long swig_type_494;
 typedef long long swig_type_495;
-typedef long long swig_type_496;
-typedef _gostring_ swig_type_497;
-typedef long long swig_type_498;
+typedef _gostring_ swig_type_496;
+typedef long long swig_type_497;
+typedef _gostring_ swig_type_498;
 typedef long long swig_type_499;
 typedef long long swig_type_500;
 typedef long long swig_type_501;
-typedef long long swig_type_502;
-typedef _goslice_ swig_type_503;
+typedef _gostring_ swig_type_502;
+typedef long long swig_type_503;
 typedef long long swig_type_504;
-typedef _gostring_ swig_type_505;
+typedef long long swig_type_505;
 typedef long long swig_type_506;
-typedef _goslice_ swig_type_507;
+typedef long long swig_type_507;
 typedef long long swig_type_508;
-typedef _gostring_ swig_type_509;
+typedef long long swig_type_509;
 typedef long long swig_type_510;
 typedef long long swig_type_511;
 typedef _gostring_ swig_type_512;
 typedef long long swig_type_513;
 typedef _gostring_ swig_type_514;
 typedef long long swig_type_515;
-typedef long long swig_type_516;
-typedef _gostring_ swig_type_517;
+typedef _gostring_ swig_type_516;
+typedef long long swig_type_517;
 typedef long long swig_type_518;
 typedef _gostring_ swig_type_519;
 typedef long long swig_type_520;
-typedef long long swig_type_521;
-typedef _gostring_ swig_type_522;
+typedef _gostring_ swig_type_521;
+typedef long long swig_type_522;
 typedef long long swig_type_523;
-typedef _goslice_ swig_type_524;
+typedef _gostring_ swig_type_524;
 typedef long long swig_type_525;
-typedef _gostring_ swig_type_526;
+typedef _goslice_ swig_type_526;
 typedef long long swig_type_527;
 typedef _gostring_ swig_type_528;
 typedef long long swig_type_529;
-typedef long long swig_type_530;
+typedef _gostring_ swig_type_530;
 typedef long long swig_type_531;
-typedef _gostring_ swig_type_532;
+typedef long long swig_type_532;
 typedef long long swig_type_533;
-typedef long long swig_type_534;
+typedef _gostring_ swig_type_534;
 typedef long long swig_type_535;
-typedef _gostring_ swig_type_536;
-typedef long long swig_type_537;
+typedef long long swig_type_536;
+typedef _gostring_ swig_type_537;
 typedef long long swig_type_538;
 typedef long long swig_type_539;
 typedef long long swig_type_540;
-typedef long long swig_type_541;
+typedef _gostring_ swig_type_541;
 typedef long long swig_type_542;
 typedef long long swig_type_543;
-typedef long long swig_type_544;
+typedef _gostring_ swig_type_544;
 typedef long long swig_type_545;
 typedef _gostring_ swig_type_546;
-typedef long long swig_type_547;
-typedef _gostring_ swig_type_548;
+typedef _gostring_ swig_type_547;
+typedef long long swig_type_548;
 typedef long long swig_type_549;
-typedef _gostring_ swig_type_550;
-typedef long long swig_type_551;
-typedef _gostring_ swig_type_552;
-typedef long long swig_type_553;
+typedef _goslice_ swig_type_550;
+typedef _goslice_ swig_type_551;
+typedef _goslice_ swig_type_552;
+typedef _gostring_ swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef long long swig_type_556;
-typedef _gostring_ swig_type_557;
+typedef _gostring_ swig_type_556;
+typedef long long swig_type_557;
 typedef long long swig_type_558;
 typedef long long swig_type_559;
 typedef _gostring_ swig_type_560;
 typedef long long swig_type_561;
-typedef _gostring_ swig_type_562;
-typedef _gostring_ swig_type_563;
+typedef long long swig_type_562;
+typedef long long swig_type_563;
 typedef long long swig_type_564;
-typedef long long swig_type_565;
-typedef _goslice_ swig_type_566;
+typedef _gostring_ swig_type_565;
+typedef long long swig_type_566;
 typedef _goslice_ swig_type_567;
 typedef _goslice_ swig_type_568;
-typedef _gostring_ swig_type_569;
-typedef long long swig_type_570;
-typedef long long swig_type_571;
-typedef _gostring_ swig_type_572;
-typedef long long swig_type_573;
-typedef long long swig_type_574;
-typedef long long swig_type_575;
-typedef _gostring_ swig_type_576;
-typedef long long swig_type_577;
+typedef long long swig_type_569;
+typedef _goslice_ swig_type_570;
+typedef _gostring_ swig_type_571;
+typedef long long swig_type_572;
+typedef _goslice_ swig_type_573;
+typedef _goslice_ swig_type_574;
+typedef _gostring_ swig_type_575;
+typedef long long swig_type_576;
+typedef _gostring_ swig_type_577;
 typedef long long swig_type_578;
-typedef long long swig_type_579;
+typedef _gostring_ swig_type_579;
 typedef long long swig_type_580;
-typedef _gostring_ swig_type_581;
+typedef long long swig_type_581;
 typedef long long swig_type_582;
-typedef _goslice_ swig_type_583;
-typedef _goslice_ swig_type_584;
+typedef _gostring_ swig_type_583;
+typedef long long swig_type_584;
 typedef long long swig_type_585;
-typedef _goslice_ swig_type_586;
-typedef _gostring_ swig_type_587;
-typedef long long swig_type_588;
-typedef _goslice_ swig_type_589;
-typedef _goslice_ swig_type_590;
-typedef _gostring_ swig_type_591;
-typedef long long swig_type_592;
-typedef _gostring_ swig_type_593;
-typedef long long swig_type_594;
-typedef _gostring_ swig_type_595;
-typedef long long swig_type_596;
-typedef long long swig_type_597;
+typedef _gostring_ swig_type_586;
+typedef long long swig_type_587;
+typedef _gostring_ swig_type_588;
+typedef long long swig_type_589;
+typedef _gostring_ swig_type_590;
+typedef long long swig_type_591;
+typedef _gostring_ swig_type_592;
+typedef long long swig_type_593;
+typedef _gostring_ swig_type_594;
+typedef long long swig_type_595;
+typedef _gostring_ swig_type_596;
+typedef _goslice_ swig_type_597;
 typedef long long swig_type_598;
 typedef _gostring_ swig_type_599;
 typedef long long swig_type_600;
-typedef long long swig_type_601;
-typedef _gostring_ swig_type_602;
+typedef _gostring_ swig_type_601;
+typedef _goslice_ swig_type_602;
 typedef long long swig_type_603;
 typedef _gostring_ swig_type_604;
 typedef long long swig_type_605;
 typedef _gostring_ swig_type_606;
 typedef long long swig_type_607;
-typedef _gostring_ swig_type_608;
-typedef long long swig_type_609;
-typedef _gostring_ swig_type_610;
+typedef long long swig_type_608;
+typedef _gostring_ swig_type_609;
+typedef long long swig_type_610;
 typedef long long swig_type_611;
 typedef _gostring_ swig_type_612;
-typedef _goslice_ swig_type_613;
-typedef long long swig_type_614;
-typedef _gostring_ swig_type_615;
-typedef long long swig_type_616;
-typedef _gostring_ swig_type_617;
-typedef _goslice_ swig_type_618;
+typedef long long swig_type_613;
+typedef _gostring_ swig_type_614;
+typedef _goslice_ swig_type_615;
+typedef _gostring_ swig_type_616;
+typedef long long swig_type_617;
+typedef _gostring_ swig_type_618;
 typedef long long swig_type_619;
-typedef _gostring_ swig_type_620;
-typedef long long swig_type_621;
-typedef _gostring_ swig_type_622;
+typedef long long swig_type_620;
+typedef _gostring_ swig_type_621;
+typedef long long swig_type_622;
 typedef long long swig_type_623;
-typedef long long swig_type_624;
-typedef _gostring_ swig_type_625;
-typedef long long swig_type_626;
+typedef _gostring_ swig_type_624;
+typedef long long swig_type_625;
+typedef _gostring_ swig_type_626;
 typedef long long swig_type_627;
 typedef _gostring_ swig_type_628;
-typedef long long swig_type_629;
-typedef _gostring_ swig_type_630;
+typedef _goslice_ swig_type_629;
+typedef long long swig_type_630;
 typedef _goslice_ swig_type_631;
-typedef _gostring_ swig_type_632;
-typedef long long swig_type_633;
-typedef _gostring_ swig_type_634;
-typedef long long swig_type_635;
-typedef long long swig_type_636;
-typedef _gostring_ swig_type_637;
+typedef long long swig_type_632;
+typedef _gostring_ swig_type_633;
+typedef long long swig_type_634;
+typedef _goslice_ swig_type_635;
+typedef _goslice_ swig_type_636;
+typedef long long swig_type_637;
 typedef long long swig_type_638;
-typedef long long swig_type_639;
-typedef _gostring_ swig_type_640;
+typedef _gostring_ swig_type_639;
+typedef long long swig_type_640;
 typedef long long swig_type_641;
-typedef _gostring_ swig_type_642;
+typedef long long swig_type_642;
 typedef long long swig_type_643;
-typedef _gostring_ swig_type_644;
-typedef _goslice_ swig_type_645;
+typedef long long swig_type_644;
+typedef _gostring_ swig_type_645;
 typedef long long swig_type_646;
 typedef _goslice_ swig_type_647;
 typedef _gostring_ swig_type_648;
 typedef long long swig_type_649;
-typedef long long swig_type_650;
-typedef long long swig_type_651;
+typedef _goslice_ swig_type_650;
+typedef _gostring_ swig_type_651;
 typedef long long swig_type_652;
-typedef long long swig_type_653;
-typedef long long swig_type_654;
-typedef _gostring_ swig_type_655;
-typedef long long swig_type_656;
-typedef _goslice_ swig_type_657;
-typedef _gostring_ swig_type_658;
+typedef _goslice_ swig_type_653;
+typedef _gostring_ swig_type_654;
+typedef long long swig_type_655;
+typedef _goslice_ swig_type_656;
+typedef _gostring_ swig_type_657;
+typedef _goslice_ swig_type_658;
 typedef long long swig_type_659;
-typedef _goslice_ swig_type_660;
-typedef _gostring_ swig_type_661;
-typedef long long swig_type_662;
-typedef _goslice_ swig_type_663;
-typedef _gostring_ swig_type_664;
+typedef _gostring_ swig_type_660;
+typedef long long swig_type_661;
+typedef _goslice_ swig_type_662;
+typedef _gostring_ swig_type_663;
+typedef _goslice_ swig_type_664;
 typedef long long swig_type_665;
-typedef _goslice_ swig_type_666;
-typedef _gostring_ swig_type_667;
+typedef _gostring_ swig_type_666;
+typedef long long swig_type_667;
 typedef _goslice_ swig_type_668;
 typedef long long swig_type_669;
 typedef _gostring_ swig_type_670;
 typedef long long swig_type_671;
-typedef _goslice_ swig_type_672;
-typedef _gostring_ swig_type_673;
-typedef _goslice_ swig_type_674;
+typedef long long swig_type_672;
+typedef long long swig_type_673;
+typedef long long swig_type_674;
 typedef long long swig_type_675;
 typedef _gostring_ swig_type_676;
 typedef long long swig_type_677;
-typedef _goslice_ swig_type_678;
-typedef _goslice_ swig_type_679;
-typedef long long swig_type_680;
-typedef _gostring_ swig_type_681;
+typedef _gostring_ swig_type_678;
+typedef long long swig_type_679;
+typedef _gostring_ swig_type_680;
+typedef _goslice_ swig_type_681;
 typedef long long swig_type_682;
-typedef _goslice_ swig_type_683;
+typedef _gostring_ swig_type_683;
 typedef long long swig_type_684;
 typedef _gostring_ swig_type_685;
-typedef long long swig_type_686;
+typedef _goslice_ swig_type_686;
 typedef long long swig_type_687;
-typedef long long swig_type_688;
+typedef _goslice_ swig_type_688;
 typedef long long swig_type_689;
-typedef long long swig_type_690;
+typedef _goslice_ swig_type_690;
 typedef long long swig_type_691;
 typedef _gostring_ swig_type_692;
-typedef long long swig_type_693;
-typedef _gostring_ swig_type_694;
+typedef _gostring_ swig_type_693;
+typedef long long swig_type_694;
 typedef long long swig_type_695;
 typedef _gostring_ swig_type_696;
-typedef _goslice_ swig_type_697;
+typedef long long swig_type_697;
 typedef long long swig_type_698;
-typedef _gostring_ swig_type_699;
+typedef long long swig_type_699;
 typedef long long swig_type_700;
-typedef _gostring_ swig_type_701;
-typedef _goslice_ swig_type_702;
+typedef long long swig_type_701;
+typedef _gostring_ swig_type_702;
 typedef long long swig_type_703;
-typedef _goslice_ swig_type_704;
+typedef long long swig_type_704;
 typedef long long swig_type_705;
-typedef _goslice_ swig_type_706;
+typedef long long swig_type_706;
 typedef long long swig_type_707;
 typedef _gostring_ swig_type_708;
 typedef long long swig_type_709;
 typedef long long swig_type_710;
 typedef long long swig_type_711;
-typedef _gostring_ swig_type_712;
+typedef long long swig_type_712;
 typedef long long swig_type_713;
-typedef long long swig_type_714;
-typedef _gostring_ swig_type_715;
-typedef long long swig_type_716;
-typedef long long swig_type_717;
-typedef _gostring_ swig_type_718;
-typedef long long swig_type_719;
-typedef long long swig_type_720;
+typedef _gostring_ swig_type_714;
+typedef long long swig_type_715;
+typedef _gostring_ swig_type_716;
+typedef _gostring_ swig_type_717;
+typedef long long swig_type_718;
+typedef _gostring_ swig_type_719;
+typedef _goslice_ swig_type_720;
 typedef long long swig_type_721;
-typedef long long swig_type_722;
+typedef _goslice_ swig_type_722;
 typedef long long swig_type_723;
-typedef _gostring_ swig_type_724;
+typedef _goslice_ swig_type_724;
 typedef long long swig_type_725;
-typedef long long swig_type_726;
+typedef _goslice_ swig_type_726;
 typedef long long swig_type_727;
-typedef long long swig_type_728;
+typedef _gostring_ swig_type_728;
 typedef long long swig_type_729;
-typedef _gostring_ swig_type_730;
-typedef long long swig_type_731;
+typedef _goslice_ swig_type_730;
+typedef _goslice_ swig_type_731;
 typedef _gostring_ swig_type_732;
-typedef _gostring_ swig_type_733;
-typedef long long swig_type_734;
-typedef _gostring_ swig_type_735;
-typedef _goslice_ swig_type_736;
-typedef long long swig_type_737;
-typedef _goslice_ swig_type_738;
-typedef long long swig_type_739;
-typedef _goslice_ swig_type_740;
+typedef long long swig_type_733;
+typedef _goslice_ swig_type_734;
+typedef _goslice_ swig_type_735;
+typedef _gostring_ swig_type_736;
+typedef _gostring_ swig_type_737;
+typedef _gostring_ swig_type_738;
+typedef _gostring_ swig_type_739;
+typedef _gostring_ swig_type_740;
 typedef long long swig_type_741;
-typedef _goslice_ swig_type_742;
+typedef _gostring_ swig_type_742;
 typedef long long swig_type_743;
 typedef _gostring_ swig_type_744;
 typedef long long swig_type_745;
-typedef _goslice_ swig_type_746;
-typedef _goslice_ swig_type_747;
+typedef _gostring_ swig_type_746;
+typedef long long swig_type_747;
 typedef _gostring_ swig_type_748;
 typedef long long swig_type_749;
-typedef _goslice_ swig_type_750;
-typedef _goslice_ swig_type_751;
+typedef _gostring_ swig_type_750;
+typedef long long swig_type_751;
 typedef _gostring_ swig_type_752;
-typedef _gostring_ swig_type_753;
+typedef long long swig_type_753;
 typedef _gostring_ swig_type_754;
 typedef _gostring_ swig_type_755;
-typedef _gostring_ swig_type_756;
+typedef long long swig_type_756;
 typedef long long swig_type_757;
-typedef _gostring_ swig_type_758;
+typedef long long swig_type_758;
 typedef long long swig_type_759;
-typedef _gostring_ swig_type_760;
+typedef long long swig_type_760;
 typedef long long swig_type_761;
-typedef _gostring_ swig_type_762;
+typedef long long swig_type_762;
 typedef long long swig_type_763;
-typedef _gostring_ swig_type_764;
+typedef long long swig_type_764;
 typedef long long swig_type_765;
-typedef _gostring_ swig_type_766;
+typedef long long swig_type_766;
 typedef long long swig_type_767;
-typedef _gostring_ swig_type_768;
-typedef long long swig_type_769;
-typedef _gostring_ swig_type_770;
-typedef _gostring_ swig_type_771;
+typedef long long swig_type_768;
+typedef _gostring_ swig_type_769;
+typedef long long swig_type_770;
+typedef long long swig_type_771;
 typedef long long swig_type_772;
 typedef long long swig_type_773;
 typedef long long swig_type_774;
@@ -805,759 +805,742 @@ typedef long long swig_type_775;
 typedef long long swig_type_776;
 typedef long long swig_type_777;
 typedef long long swig_type_778;
-typedef long long swig_type_779;
+typedef _gostring_ swig_type_779;
 typedef long long swig_type_780;
-typedef long long swig_type_781;
+typedef _gostring_ swig_type_781;
 typedef long long swig_type_782;
-typedef long long swig_type_783;
-typedef long long swig_type_784;
-typedef _gostring_ swig_type_785;
-typedef long long swig_type_786;
-typedef long long swig_type_787;
+typedef _gostring_ swig_type_783;
+typedef _gostring_ swig_type_784;
+typedef long long swig_type_785;
+typedef _goslice_ swig_type_786;
+typedef _gostring_ swig_type_787;
 typedef long long swig_type_788;
-typedef long long swig_type_789;
-typedef long long swig_type_790;
+typedef _gostring_ swig_type_789;
+typedef _goslice_ swig_type_790;
 typedef long long swig_type_791;
-typedef long long swig_type_792;
+typedef _gostring_ swig_type_792;
 typedef long long swig_type_793;
 typedef long long swig_type_794;
-typedef _gostring_ swig_type_795;
+typedef _goslice_ swig_type_795;
 typedef long long swig_type_796;
-typedef _gostring_ swig_type_797;
+typedef long long swig_type_797;
 typedef long long swig_type_798;
-typedef _gostring_ swig_type_799;
-typedef _gostring_ swig_type_800;
+typedef _goslice_ swig_type_799;
+typedef long long swig_type_800;
 typedef long long swig_type_801;
-typedef _goslice_ swig_type_802;
+typedef _gostring_ swig_type_802;
 typedef _gostring_ swig_type_803;
 typedef long long swig_type_804;
-typedef _gostring_ swig_type_805;
-typedef _goslice_ swig_type_806;
-typedef long long swig_type_807;
-typedef _gostring_ swig_type_808;
-typedef long long swig_type_809;
+typedef _goslice_ swig_type_805;
+typedef long long swig_type_806;
+typedef _gostring_ swig_type_807;
+typedef long long swig_type_808;
+typedef _gostring_ swig_type_809;
 typedef long long swig_type_810;
 typedef _goslice_ swig_type_811;
 typedef long long swig_type_812;
-typedef long long swig_type_813;
+typedef _gostring_ swig_type_813;
 typedef long long swig_type_814;
-typedef _goslice_ swig_type_815;
+typedef _gostring_ swig_type_815;
 typedef long long swig_type_816;
 typedef long long swig_type_817;
-typedef _gostring_ swig_type_818;
+typedef long long swig_type_818;
 typedef _gostring_ swig_type_819;
 typedef long long swig_type_820;
-typedef _goslice_ swig_type_821;
+typedef _gostring_ swig_type_821;
 typedef long long swig_type_822;
-typedef _gostring_ swig_type_823;
-typedef long long swig_type_824;
-typedef _gostring_ swig_type_825;
-typedef long long swig_type_826;
-typedef _goslice_ swig_type_827;
-typedef long long swig_type_828;
-typedef _gostring_ swig_type_829;
-typedef long long swig_type_830;
-typedef _gostring_ swig_type_831;
-typedef long long swig_type_832;
-typedef long long swig_type_833;
-typedef long long swig_type_834;
-typedef _gostring_ swig_type_835;
-typedef long long swig_type_836;
-typedef _gostring_ swig_type_837;
-typedef long long swig_type_838;
-extern void _wrap_Swig_free_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_intgo _wrap_DIST_OK_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CANCELLED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_UNKNOWN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_ABORTED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_INTERNAL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_F16_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_BF16_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_F32_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_F64_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_I8_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_U8_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_I16_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_U16_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_I32_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_U32_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_I64_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_U64_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COMPLEX64_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_BOOL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_ASSIGN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_DIST_LOG_INFO_cdist_bf9f84bc75002850(void);
+extern void _wrap_Swig_free_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_cdist_f6283ad4335f18f2(swig_intgo arg1);
+extern swig_intgo _wrap_DIST_OK_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CANCELLED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_UNKNOWN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_INVALID_ARGUMENT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_DEADLINE_EXCEEDED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_NOT_FOUND_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ALREADY_EXISTS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PERMISSION_DENIED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_RESOURCE_EXHAUSTED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_FAILED_PRECONDITION_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ABORTED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_OUT_OF_RANGE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_UNIMPLEMENTED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_INTERNAL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_UNAVAILABLE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_DATA_LOSS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_F16_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_BF16_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_F32_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_F64_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_I8_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_U8_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_I16_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_U16_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_I32_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_U32_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_I64_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_U64_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COMPLEX64_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_BOOL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_SUM_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_MEAN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_MIN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_MAX_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_PROD_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_REDUCE_USER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_NONE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BROADCAST_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_BARRIER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RETURN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_GATHER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCATTER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_SCAN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_PERMUTE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COLLECTIVE_RESHARD_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_NUMERICS_ORDERED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCAN_INCLUSIVE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCAN_EXCLUSIVE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MIRRORED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_STRATEGY_DEFAULT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_STRATEGY_MESH_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_THREADS_CALLER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_THREADS_LIBRARY_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_THREADS_HOST_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_FREE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PLACEMENT_CORES_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_TENSOR_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_PER_REPLICA_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_MIRRORED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_LIST_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_DICT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_VARIABLE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_NONE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_TUPLE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_TEXT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_OBJECT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_INDEXED_SLICES_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_RAGGED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_SPARSE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_VALUE_SHARDED_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_NONE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_NONE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_SUM_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_MEAN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ASSIGN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ASSIGN_ADD_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ASSIGN_SUB_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_AUTO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_RING_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_COMMUNICATION_NCCL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_WORKER_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_INPUT_PER_REPLICA_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SHARD_OFF_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SHARD_AUTO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SHARD_FILE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SHARD_DATA_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SHARD_HINT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_AUTO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_RING_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_DEVICE_ORDER_MESH_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_MAX_REPLICAS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_MAX_CONTRIBUTIONS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_MAX_NDIM_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_MAX_TAG_BYTES_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_MAX_MESH_POSITIONS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_LOG_ERROR_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_LOG_WARNING_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_LOG_INFO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_ADD_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_SUB_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_UPDATE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_MUL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_DIV_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_MIN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_MAX_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_NCCL_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_METRIC_SUM_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_METRIC_MEAN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_METRIC_ACCURACY_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_APPLY_SGD_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_APPLY_CALLBACK_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PARTITION_SPLIT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PARTITION_ASSIGN_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_PARTITION_REPLICATE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_EDGE_ZERO_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_EDGE_WRAP_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_EDGE_CLAMP_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_EDGE_REFLECT_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_EDGE_NONE_cdist_f6283ad4335f18f2(void);
 
 #cgo pkg-config: dist
 
-extern swig_type_1 _wrap_memory_counter_cdist_bf9f84bc75002850(void);
-extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_bf9f84bc75002850(int);
-extern void _wrap_DeleteDirectorCallbacks_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_delete_Callbacks_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_intgo _wrap_Callbacks_replica_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
-extern swig_type_4 _wrap_Callbacks_values_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
-extern swig_type_9 _wrap_Callbacks_merge_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
-extern swig_intgo _wrap_Callbacks_update_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
-extern swig_type_16 _wrap_Callbacks_update_values_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
-extern swig_type_22 _wrap_Callbacks_source_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
-extern swig_type_25 _wrap_Callbacks_file_source_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
-extern swig_type_30 _wrap_Callbacks_dataset_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
-extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
-extern swig_type_36 _wrap_Callbacks_value_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_38 _wrap_Callbacks_initial_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_39 arg2);
-extern void _wrap_Callbacks_loop_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
-extern void _wrap_Callbacks_reduce_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
-extern void _wrap_Callbacks_apply_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
-extern swig_intgo _wrap_Callbacks_reduce_components_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
-extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
-extern swig_intgo _wrap_Callbacks_gather_components_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
-extern void _wrap_Callbacks_log_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
-extern void _wrap_Callbacks_release_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_set_callbacks_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_intgo _wrap_dist_version_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_dist_has_feature_cdist_bf9f84bc75002850(swig_type_69 arg1);
-extern swig_type_70 _wrap_dist_status_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_71 _wrap_dist_fail_cdist_bf9f84bc75002850(swig_intgo arg1, swig_type_72 arg2);
-extern swig_type_73 _wrap_dist_reduce_op_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_74 _wrap_dist_communication_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_75 _wrap_dist_cross_device_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_76 _wrap_dist_synchronization_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_77 _wrap_dist_aggregation_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_78 _wrap_dist_input_mode_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_79 _wrap_dist_shard_policy_name_cdist_bf9f84bc75002850(swig_intgo arg1);
-extern swig_type_80 _wrap_dist_communication_from_name_cdist_bf9f84bc75002850(swig_type_81 arg1, swig_voidp arg2);
-extern swig_type_82 _wrap_dist_synchronization_from_name_cdist_bf9f84bc75002850(swig_type_83 arg1, swig_voidp arg2);
-extern swig_type_84 _wrap_dist_aggregation_from_name_cdist_bf9f84bc75002850(swig_type_85 arg1, swig_voidp arg2);
-extern swig_type_86 _wrap_dist_input_mode_from_name_cdist_bf9f84bc75002850(swig_type_87 arg1, swig_voidp arg2);
-extern swig_type_88 _wrap_dist_shard_policy_from_name_cdist_bf9f84bc75002850(swig_type_89 arg1, swig_voidp arg2);
-extern void _wrap_dist_strategy_options_kind_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_num_replicas_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_threads_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_placement_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_90 arg2);
-extern swig_type_91 _wrap_dist_strategy_options_timeout_ns_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_parameter_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_92 arg2);
-extern swig_type_93 _wrap_dist_strategy_options_parameter_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_communication_set_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_cross_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_94 arg2);
-extern swig_type_95 _wrap_dist_strategy_options_cross_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_device_assignment_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_96 arg2);
-extern swig_type_97 _wrap_dist_strategy_options_device_assignment_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_98 arg2);
-extern swig_type_99 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_async_bytes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_100 arg2);
-extern swig_type_101 _wrap_dist_strategy_options_async_bytes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_count_memory_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_strategy_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_options_set_log_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_102 arg2);
-extern void _wrap_dist_strategy_options_set_devices_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3);
-extern void _wrap_dist_strategy_options_set_axes_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3, swig_type_107 arg4);
-extern void _wrap_dist_strategy_options_set_functions_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_108 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
-extern swig_type_109 _wrap_dist_strategy_create_cdist_bf9f84bc75002850(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_110 _wrap_dist_strategy_destroy_cdist_bf9f84bc75002850(swig_type_111 arg1);
-extern swig_type_112 _wrap_dist_strategy_shutdown_cdist_bf9f84bc75002850(swig_type_113 arg1, swig_type_114 arg2);
-extern swig_type_115 _wrap_dist_strategy_cancel_cdist_bf9f84bc75002850(swig_type_116 arg1);
-extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_bf9f84bc75002850(swig_type_117 arg1);
-extern swig_intgo _wrap_dist_strategy_kind_cdist_bf9f84bc75002850(swig_type_118 arg1);
-extern swig_type_119 _wrap_dist_strategy_device_cdist_bf9f84bc75002850(swig_type_120 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_121 _wrap_dist_strategy_parameter_device_cdist_bf9f84bc75002850(swig_type_122 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_123 _wrap_dist_canonical_device_cdist_bf9f84bc75002850(swig_type_124 arg1, swig_type_125 arg2, swig_type_126 arg3);
-extern void _wrap_dist_strategy_properties_kind_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_num_workers_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_between_graph_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_init_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_strategy_properties_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_strategy_properties_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_127 _wrap_dist_strategy_query_cdist_bf9f84bc75002850(swig_type_128 arg1, uintptr_t arg2);
-extern swig_type_129 _wrap_dist_strategy_cluster_resolver_cdist_bf9f84bc75002850(swig_type_130 arg1, swig_voidp arg2);
-extern void _wrap_dist_run_options_timeout_ns_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_131 arg2);
-extern swig_type_132 _wrap_dist_run_options_timeout_ns_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_run_options_cancel_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_133 arg2);
-extern swig_type_134 _wrap_dist_run_options_cancel_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_run_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_run_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_135 _wrap_dist_run_cdist_bf9f84bc75002850(swig_type_136 arg1, swig_type_137 arg2, uintptr_t arg3);
-extern swig_type_138 _wrap_dist_run_values_cdist_bf9f84bc75002850(swig_type_139 arg1, swig_type_140 arg2, swig_type_141 arg3, swig_type_142 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_replica_id_cdist_bf9f84bc75002850(swig_type_143 arg1);
-extern swig_intgo _wrap_dist_replica_num_replicas_cdist_bf9f84bc75002850(swig_type_144 arg1);
-extern swig_type_145 _wrap_dist_replica_strategy_cdist_bf9f84bc75002850(swig_type_146 arg1);
-extern swig_type_147 _wrap_dist_parallel_for_cdist_bf9f84bc75002850(swig_type_148 arg1, swig_type_149 arg2, swig_type_150 arg3, swig_type_151 arg4, swig_type_152 arg5);
-extern swig_type_153 _wrap_dist_merge_call_cdist_bf9f84bc75002850(swig_type_154 arg1, swig_type_155 arg2, swig_type_156 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_157 _wrap_dist_replica_enter_cdist_bf9f84bc75002850(swig_type_158 arg1, swig_intgo arg2, swig_voidp arg3);
-extern swig_type_159 _wrap_dist_replica_leave_cdist_bf9f84bc75002850(swig_type_160 arg1, swig_intgo arg2);
-extern swig_type_161 _wrap_dist_replica_detach_cdist_bf9f84bc75002850(swig_type_162 arg1);
-extern swig_type_163 _wrap_dist_replica_attach_cdist_bf9f84bc75002850(swig_type_164 arg1);
-extern swig_type_165 _wrap_dist_cancel_create_cdist_bf9f84bc75002850(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_166 _wrap_dist_cancel_signal_cdist_bf9f84bc75002850(swig_type_167 arg1, swig_type_168 arg2);
-extern swig_intgo _wrap_dist_cancel_signalled_cdist_bf9f84bc75002850(swig_type_169 arg1);
-extern void _wrap_dist_cancel_destroy_cdist_bf9f84bc75002850(swig_type_170 arg1);
-extern void _wrap_dist_collective_options_numerics_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_tag_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_dist_collective_options_tag_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_timeout_ns_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_dist_collective_options_timeout_ns_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_group_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_175 arg2);
-extern swig_type_176 _wrap_dist_collective_options_group_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_contributions_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_177 arg2);
-extern swig_type_178 _wrap_dist_collective_options_contributions_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_axis_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_planned_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_179 arg2);
-extern swig_type_180 _wrap_dist_collective_options_bytes_per_pack_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_implementation_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_cancel_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_181 arg2);
-extern swig_type_182 _wrap_dist_collective_options_cancel_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_183 arg2);
-extern swig_type_184 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_collective_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_collective_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_collective_options_set_weights_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3);
-extern void _wrap_dist_collective_options_set_reduce_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_187 arg2);
-extern void _wrap_dist_collective_options_set_splits_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3);
-extern void _wrap_dist_collective_options_begin_work_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_190 _wrap_dist_collective_options_work_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_191 _wrap_dist_all_reduce_cdist_bf9f84bc75002850(swig_type_192 arg1, swig_intgo arg2, swig_type_193 arg3, swig_type_194 arg4, swig_type_195 arg5, uintptr_t arg6);
-extern swig_type_196 _wrap_dist_reduce_to_root_cdist_bf9f84bc75002850(swig_type_197 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_198 arg4, swig_type_199 arg5, swig_type_200 arg6, uintptr_t arg7);
-extern swig_type_201 _wrap_dist_reduce_scatter_cdist_bf9f84bc75002850(swig_type_202 arg1, swig_intgo arg2, swig_type_203 arg3, swig_type_204 arg4, swig_type_205 arg5, uintptr_t arg6);
-extern swig_type_206 _wrap_dist_all_gather_cdist_bf9f84bc75002850(swig_type_207 arg1, swig_type_208 arg2, swig_type_209 arg3, swig_type_210 arg4, uintptr_t arg5);
-extern swig_type_211 _wrap_dist_gather_to_root_cdist_bf9f84bc75002850(swig_type_212 arg1, swig_intgo arg2, swig_type_213 arg3, swig_type_214 arg4, swig_type_215 arg5, uintptr_t arg6);
-extern swig_type_216 _wrap_dist_broadcast_cdist_bf9f84bc75002850(swig_type_217 arg1, swig_intgo arg2, swig_type_218 arg3, swig_type_219 arg4, swig_type_220 arg5, uintptr_t arg6);
-extern swig_type_221 _wrap_dist_scatter_from_root_cdist_bf9f84bc75002850(swig_type_222 arg1, swig_intgo arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, uintptr_t arg6);
-extern swig_type_226 _wrap_dist_all_to_all_cdist_bf9f84bc75002850(swig_type_227 arg1, swig_type_228 arg2, swig_type_229 arg3, swig_type_230 arg4, uintptr_t arg5);
-extern swig_type_231 _wrap_dist_scan_cdist_bf9f84bc75002850(swig_type_232 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_233 arg4, swig_type_234 arg5, swig_type_235 arg6, uintptr_t arg7);
-extern swig_type_236 _wrap_dist_permute_cdist_bf9f84bc75002850(swig_type_237 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_238 arg4, swig_type_239 arg5, swig_type_240 arg6, uintptr_t arg7);
-extern swig_type_241 _wrap_dist_barrier_cdist_bf9f84bc75002850(swig_type_242 arg1, uintptr_t arg2);
-extern swig_type_243 _wrap_dist_all_reduce_value_cdist_bf9f84bc75002850(swig_type_244 arg1, swig_intgo arg2, swig_type_245 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_246 _wrap_dist_all_gather_value_cdist_bf9f84bc75002850(swig_type_247 arg1, swig_type_248 arg2, uintptr_t arg3, swig_voidp arg4);
-extern void _wrap_dist_apply_options_kind_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_apply_options_learning_rate_set_cdist_bf9f84bc75002850(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_learning_rate_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_apply_options_momentum_set_cdist_bf9f84bc75002850(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_momentum_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_apply_options_clip_norm_set_cdist_bf9f84bc75002850(uintptr_t arg1, double arg2);
-extern double _wrap_dist_apply_options_clip_norm_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_apply_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_apply_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_apply_options_set_states_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_249 arg2, swig_type_250 arg3, swig_type_251 arg4);
-extern void _wrap_dist_apply_options_set_function_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_252 arg2);
-extern void _wrap_dist_apply_options_want_norm_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern double _wrap_dist_apply_options_norm_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_253 _wrap_dist_reduce_apply_cdist_bf9f84bc75002850(swig_type_254 arg1, swig_intgo arg2, swig_type_255 arg3, swig_type_256 arg4, swig_type_257 arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_258 _wrap_dist_group_create_cdist_bf9f84bc75002850(swig_type_259 arg1, swig_type_260 arg2, swig_type_261 arg3, swig_voidp arg4);
-extern swig_type_262 _wrap_dist_group_destroy_cdist_bf9f84bc75002850(swig_type_263 arg1);
-extern swig_intgo _wrap_dist_group_size_cdist_bf9f84bc75002850(swig_type_264 arg1);
-extern swig_intgo _wrap_dist_group_rank_cdist_bf9f84bc75002850(swig_type_265 arg1, swig_intgo arg2);
-extern void _wrap_dist_communication_options_implementation_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_266 arg2);
-extern swig_type_267 _wrap_dist_communication_options_bytes_per_pack_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_communication_options_timeout_ns_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_268 arg2);
-extern swig_type_269 _wrap_dist_communication_options_timeout_ns_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_communication_options_has_timeout_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_communication_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_communication_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_270 _wrap_dist_communication_options_merge_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_271 _wrap_dist_communication_options_describe_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_272 arg2, swig_type_273 arg3);
-extern swig_type_274 _wrap_dist_work_start_cdist_bf9f84bc75002850(swig_type_275 arg1);
-extern swig_type_276 _wrap_dist_work_ready_cdist_bf9f84bc75002850(swig_type_277 arg1, swig_type_278 arg2);
-extern swig_type_279 _wrap_dist_work_test_cdist_bf9f84bc75002850(swig_type_280 arg1, swig_voidp arg2);
-extern swig_type_281 _wrap_dist_work_wait_cdist_bf9f84bc75002850(swig_type_282 arg1, swig_type_283 arg2);
-extern swig_type_284 _wrap_dist_work_wait_any_cdist_bf9f84bc75002850(swig_type_285 arg1, swig_type_286 arg2, swig_type_287 arg3, swig_voidp arg4);
-extern swig_type_288 _wrap_dist_work_cancel_cdist_bf9f84bc75002850(swig_type_289 arg1);
-extern void _wrap_dist_work_destroy_cdist_bf9f84bc75002850(swig_type_290 arg1);
-extern swig_type_291 _wrap_dist_value_create_tensor_cdist_bf9f84bc75002850(swig_type_292 arg1, swig_type_293 arg2, swig_voidp arg3);
-extern swig_type_294 _wrap_dist_value_wrap_tensor_cdist_bf9f84bc75002850(swig_type_295 arg1, swig_type_296 arg2, swig_type_297 arg3, swig_voidp arg4);
-extern swig_type_298 _wrap_dist_value_create_per_replica_cdist_bf9f84bc75002850(swig_type_299 arg1, swig_type_300 arg2, swig_type_301 arg3, swig_voidp arg4);
-extern swig_type_302 _wrap_dist_value_create_mirrored_cdist_bf9f84bc75002850(swig_type_303 arg1, swig_type_304 arg2, swig_type_305 arg3, swig_voidp arg4);
-extern swig_type_306 _wrap_dist_value_create_list_cdist_bf9f84bc75002850(swig_type_307 arg1, swig_type_308 arg2, swig_type_309 arg3, swig_voidp arg4);
-extern swig_type_310 _wrap_dist_value_create_tuple_cdist_bf9f84bc75002850(swig_type_311 arg1, swig_type_312 arg2, swig_type_313 arg3, swig_voidp arg4);
-extern swig_type_314 _wrap_dist_value_create_dict_cdist_bf9f84bc75002850(swig_type_315 arg1, swig_type_316 arg2, swig_type_317 arg3, swig_type_318 arg4, swig_voidp arg5);
-extern swig_type_319 _wrap_dist_value_create_none_cdist_bf9f84bc75002850(swig_type_320 arg1, swig_voidp arg2);
-extern swig_type_321 _wrap_dist_value_create_text_cdist_bf9f84bc75002850(swig_type_322 arg1, swig_type_323 arg2, swig_voidp arg3);
-extern swig_type_324 _wrap_dist_value_wrap_object_cdist_bf9f84bc75002850(swig_type_325 arg1, swig_type_326 arg2, swig_voidp arg3);
-extern swig_type_327 _wrap_dist_value_create_composite_cdist_bf9f84bc75002850(swig_type_328 arg1, swig_intgo arg2, swig_type_329 arg3, swig_type_330 arg4, swig_voidp arg5);
-extern swig_type_331 _wrap_dist_value_create_variable_cdist_bf9f84bc75002850(swig_type_332 arg1, swig_voidp arg2);
-extern swig_type_333 _wrap_dist_values_from_function_cdist_bf9f84bc75002850(swig_type_334 arg1, swig_type_335 arg2, swig_voidp arg3);
-extern swig_type_336 _wrap_dist_value_retain_cdist_bf9f84bc75002850(swig_type_337 arg1);
-extern void _wrap_dist_value_release_cdist_bf9f84bc75002850(swig_type_338 arg1);
-extern swig_intgo _wrap_dist_value_kind_cdist_bf9f84bc75002850(swig_type_339 arg1);
-extern swig_type_340 _wrap_dist_value_size_cdist_bf9f84bc75002850(swig_type_341 arg1);
-extern swig_type_342 _wrap_dist_value_item_cdist_bf9f84bc75002850(swig_type_343 arg1, swig_type_344 arg2);
-extern swig_type_345 _wrap_dist_value_key_cdist_bf9f84bc75002850(swig_type_346 arg1, swig_type_347 arg2);
-extern swig_type_348 _wrap_dist_value_get_cdist_bf9f84bc75002850(swig_type_349 arg1, swig_type_350 arg2);
-extern swig_type_351 _wrap_dist_value_tensor_cdist_bf9f84bc75002850(swig_type_352 arg1, swig_type_353 arg2);
-extern swig_type_354 _wrap_dist_value_variable_cdist_bf9f84bc75002850(swig_type_355 arg1);
-extern swig_type_356 _wrap_dist_value_text_cdist_bf9f84bc75002850(swig_type_357 arg1);
-extern swig_type_358 _wrap_dist_value_object_cdist_bf9f84bc75002850(swig_type_359 arg1);
-extern swig_type_360 _wrap_dist_value_from_dlpack_cdist_bf9f84bc75002850(swig_type_361 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_362 _wrap_dist_value_to_dlpack_cdist_bf9f84bc75002850(swig_type_363 arg1, uintptr_t arg2);
-extern void _wrap_dist_variable_options_aggregation_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_variable_options_name_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_364 arg2);
-extern swig_type_365 _wrap_dist_variable_options_name_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_variable_options_synchronization_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_variable_options_trainable_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_variable_options_partitions_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_variable_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_variable_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_variable_options_set_initial_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_366 arg2);
-extern swig_type_367 _wrap_dist_variable_create_cdist_bf9f84bc75002850(swig_type_368 arg1, swig_type_369 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_370 _wrap_dist_replica_variable_cdist_bf9f84bc75002850(swig_type_371 arg1, swig_type_372 arg2, swig_type_373 arg3, uintptr_t arg4, swig_voidp arg5);
-extern void _wrap_dist_variable_destroy_cdist_bf9f84bc75002850(swig_type_374 arg1);
-extern swig_type_375 _wrap_dist_variable_name_cdist_bf9f84bc75002850(swig_type_376 arg1);
-extern swig_type_377 _wrap_dist_variable_class_cdist_bf9f84bc75002850(swig_type_378 arg1);
-extern swig_intgo _wrap_dist_variable_synchronization_cdist_bf9f84bc75002850(swig_type_379 arg1);
-extern swig_intgo _wrap_dist_variable_aggregation_cdist_bf9f84bc75002850(swig_type_380 arg1);
-extern swig_intgo _wrap_dist_variable_trainable_cdist_bf9f84bc75002850(swig_type_381 arg1);
-extern swig_intgo _wrap_dist_variable_num_copies_cdist_bf9f84bc75002850(swig_type_382 arg1);
-extern swig_type_383 _wrap_dist_variable_copy_name_cdist_bf9f84bc75002850(swig_type_384 arg1, swig_intgo arg2);
-extern swig_type_385 _wrap_dist_variable_device_cdist_bf9f84bc75002850(swig_type_386 arg1, swig_type_387 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_388 _wrap_dist_variable_created_in_scope_cdist_bf9f84bc75002850(swig_type_389 arg1, swig_type_390 arg2, swig_voidp arg3);
-extern swig_type_391 _wrap_dist_variable_component_cdist_bf9f84bc75002850(swig_type_392 arg1, swig_intgo arg2, swig_type_393 arg3);
-extern swig_type_394 _wrap_dist_variable_read_cdist_bf9f84bc75002850(swig_type_395 arg1, swig_type_396 arg2, swig_voidp arg3);
-extern swig_type_397 _wrap_dist_variable_assign_cdist_bf9f84bc75002850(swig_type_398 arg1, swig_type_399 arg2, swig_intgo arg3, swig_type_400 arg4);
-extern swig_type_401 _wrap_dist_variable_scatter_cdist_bf9f84bc75002850(swig_type_402 arg1, swig_type_403 arg2, swig_intgo arg3, swig_type_404 arg4);
-extern swig_type_405 _wrap_dist_replica_read_cdist_bf9f84bc75002850(swig_type_406 arg1, swig_type_407 arg2, swig_voidp arg3);
-extern swig_type_408 _wrap_dist_replica_assign_cdist_bf9f84bc75002850(swig_type_409 arg1, swig_type_410 arg2, swig_intgo arg3, swig_type_411 arg4, uintptr_t arg5);
-extern swig_type_412 _wrap_dist_replica_assign_value_cdist_bf9f84bc75002850(swig_type_413 arg1, swig_type_414 arg2, swig_intgo arg3, swig_type_415 arg4, uintptr_t arg5);
-extern swig_type_416 _wrap_dist_replica_scatter_cdist_bf9f84bc75002850(swig_type_417 arg1, swig_type_418 arg2, swig_intgo arg3, swig_type_419 arg4, uintptr_t arg5);
-extern swig_type_420 _wrap_dist_reduce_cdist_bf9f84bc75002850(swig_type_421 arg1, swig_intgo arg2, swig_type_422 arg3, swig_type_423 arg4, swig_type_424 arg5, swig_voidp arg6);
-extern swig_type_425 _wrap_dist_reduce_to_cdist_bf9f84bc75002850(swig_type_426 arg1, swig_intgo arg2, swig_type_427 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_428 _wrap_dist_batch_reduce_to_cdist_bf9f84bc75002850(swig_type_429 arg1, swig_intgo arg2, swig_type_430 arg3, uintptr_t arg4, swig_type_431 arg5, uintptr_t arg6, swig_type_432 arg7);
-extern swig_type_433 _wrap_dist_broadcast_to_cdist_bf9f84bc75002850(swig_type_434 arg1, swig_type_435 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_436 _wrap_dist_gather_cdist_bf9f84bc75002850(swig_type_437 arg1, swig_type_438 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_439 _wrap_dist_destination_device_cdist_bf9f84bc75002850(swig_type_440 arg1, uintptr_t arg2, swig_type_441 arg3, swig_type_442 arg4);
-extern swig_type_443 _wrap_dist_update_cdist_bf9f84bc75002850(swig_type_444 arg1, swig_type_445 arg2, swig_type_446 arg3, swig_type_447 arg4);
-extern void _wrap_dist_update_options_ungrouped_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_update_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_update_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_448 _wrap_dist_update_values_cdist_bf9f84bc75002850(swig_type_449 arg1, swig_type_450 arg2, swig_type_451 arg3, swig_type_452 arg4, swig_type_453 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_454 _wrap_dist_update_non_slot_cdist_bf9f84bc75002850(swig_type_455 arg1, swig_type_456 arg2, swig_type_457 arg3, swig_type_458 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_type_459 _wrap_dist_replica_update_cdist_bf9f84bc75002850(swig_type_460 arg1, swig_type_461 arg2, swig_type_462 arg3, swig_type_463 arg4, swig_type_464 arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_465 _wrap_dist_value_container_cdist_bf9f84bc75002850(swig_type_466 arg1);
-extern swig_type_467 _wrap_dist_local_results_cdist_bf9f84bc75002850(swig_type_468 arg1, swig_type_469 arg2, swig_voidp arg3);
-extern swig_type_470 _wrap_dist_cross_device_reduce_cdist_bf9f84bc75002850(swig_type_471 arg1, swig_intgo arg2, swig_type_472 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_473 _wrap_dist_cross_device_batch_reduce_cdist_bf9f84bc75002850(swig_type_474 arg1, swig_intgo arg2, swig_type_475 arg3, uintptr_t arg4, swig_type_476 arg5, swig_type_477 arg6);
-extern swig_type_478 _wrap_dist_cross_device_broadcast_cdist_bf9f84bc75002850(swig_type_479 arg1, swig_type_480 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_481 _wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(swig_type_482 arg1, swig_type_483 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_484 _wrap_dist_reduce_op_from_name_cdist_bf9f84bc75002850(swig_type_485 arg1, swig_voidp arg2);
-extern swig_type_486 _wrap_dist_reduce_op_from_aggregation_cdist_bf9f84bc75002850(swig_intgo arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_options_kind_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_num_packs_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_487 arg2);
-extern swig_type_488 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_489 arg2);
-extern swig_type_490 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_count_memory_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_cross_device_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_cross_device_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_cross_device_options_set_accumulate_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_491 arg2);
-extern void _wrap_dist_cross_device_options_set_functions_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_492 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_493 _wrap_dist_cross_device_create_cdist_bf9f84bc75002850(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_cross_device_destroy_cdist_bf9f84bc75002850(swig_type_494 arg1);
-extern swig_intgo _wrap_dist_cross_device_kind_cdist_bf9f84bc75002850(swig_type_495 arg1);
-extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_bf9f84bc75002850(swig_type_496 arg1);
-extern swig_type_497 _wrap_dist_cross_device_device_cdist_bf9f84bc75002850(swig_type_498 arg1);
-extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_499 arg2);
-extern swig_type_500 _wrap_dist_dataset_options_global_batch_size_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shuffle_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_prefetch_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_seed_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_501 arg2);
-extern swig_type_502 _wrap_dist_dataset_options_seed_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_policy_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_num_workers_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_index_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_worker_batches_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_shard_hint_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_interleave_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_static_shapes_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_replication_mode_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_dataset_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_dataset_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_503 arg2, swig_type_504 arg3);
-extern swig_type_505 _wrap_dist_dataset_create_from_tensors_cdist_bf9f84bc75002850(swig_type_506 arg1, swig_type_507 arg2, swig_type_508 arg3, uintptr_t arg4, swig_voidp arg5);
-extern swig_type_509 _wrap_dist_dataset_create_from_callback_cdist_bf9f84bc75002850(swig_type_510 arg1, swig_type_511 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_512 _wrap_dist_dataset_create_from_files_cdist_bf9f84bc75002850(swig_type_513 arg1, swig_type_514 arg2, swig_type_515 arg3, swig_type_516 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_input_context_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_input_context_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_517 _wrap_dist_input_context_per_replica_batch_size_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_518 arg2, swig_voidp arg3);
-extern swig_type_519 _wrap_dist_dataset_create_from_function_cdist_bf9f84bc75002850(swig_type_520 arg1, swig_type_521 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_522 _wrap_dist_batch_sizes_for_worker_cdist_bf9f84bc75002850(swig_type_523 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_524 arg5, swig_type_525 arg6);
-extern swig_type_526 _wrap_dist_dataset_element_spec_cdist_bf9f84bc75002850(swig_type_527 arg1, swig_voidp arg2);
-extern swig_type_528 _wrap_dist_dataset_reduce_cdist_bf9f84bc75002850(swig_type_529 arg1, swig_type_530 arg2, swig_type_531 arg3, swig_voidp arg4);
-extern swig_type_532 _wrap_dist_dataset_check_shards_cdist_bf9f84bc75002850(swig_type_533 arg1, swig_type_534 arg2);
-extern void _wrap_dist_dataset_destroy_cdist_bf9f84bc75002850(swig_type_535 arg1);
-extern swig_type_536 _wrap_dist_iterator_create_cdist_bf9f84bc75002850(swig_type_537 arg1, swig_voidp arg2);
-extern void _wrap_dist_position_pass_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_538 arg2);
-extern swig_type_539 _wrap_dist_position_pass_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_position_elements_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_540 arg2);
-extern swig_type_541 _wrap_dist_position_elements_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_position_examples_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_542 arg2);
-extern swig_type_543 _wrap_dist_position_examples_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_position_batches_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_544 arg2);
-extern swig_type_545 _wrap_dist_position_batches_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_position_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_position_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_546 _wrap_dist_iterator_position_cdist_bf9f84bc75002850(swig_type_547 arg1, uintptr_t arg2);
-extern swig_type_548 _wrap_dist_iterator_create_at_cdist_bf9f84bc75002850(swig_type_549 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_550 _wrap_dist_iterator_next_cdist_bf9f84bc75002850(swig_type_551 arg1, swig_voidp arg2);
-extern swig_type_552 _wrap_dist_iterator_next_optional_cdist_bf9f84bc75002850(swig_type_553 arg1, swig_voidp arg2);
-extern void _wrap_dist_iterator_destroy_cdist_bf9f84bc75002850(swig_type_554 arg1);
-extern void _wrap_dist_drift_num_copies_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_drift_replica_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_replica_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_drift_expected_replica_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_drift_element_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_555 arg2);
-extern swig_type_556 _wrap_dist_drift_element_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_drift_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_drift_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_557 _wrap_dist_variable_check_drift_cdist_bf9f84bc75002850(swig_type_558 arg1, swig_type_559 arg2, uintptr_t arg3);
-extern swig_type_560 _wrap_dist_metric_create_cdist_bf9f84bc75002850(swig_type_561 arg1, swig_intgo arg2, swig_type_562 arg3, swig_voidp arg4);
-extern swig_type_563 _wrap_dist_metric_update_cdist_bf9f84bc75002850(swig_type_564 arg1, swig_type_565 arg2, swig_type_566 arg3, swig_type_567 arg4, swig_type_568 arg5);
-extern swig_type_569 _wrap_dist_metric_result_cdist_bf9f84bc75002850(swig_type_570 arg1, swig_type_571 arg2, swig_voidp arg3);
-extern swig_type_572 _wrap_dist_metric_reset_cdist_bf9f84bc75002850(swig_type_573 arg1, swig_type_574 arg2);
-extern swig_intgo _wrap_dist_metric_kind_cdist_bf9f84bc75002850(swig_type_575 arg1);
-extern swig_type_576 _wrap_dist_metric_name_cdist_bf9f84bc75002850(swig_type_577 arg1);
-extern swig_type_578 _wrap_dist_metric_variable_cdist_bf9f84bc75002850(swig_type_579 arg1);
-extern void _wrap_dist_metric_destroy_cdist_bf9f84bc75002850(swig_type_580 arg1);
-extern swig_type_581 _wrap_dist_average_loss_cdist_bf9f84bc75002850(swig_type_582 arg1, swig_type_583 arg2, swig_type_584 arg3, swig_type_585 arg4, swig_type_586 arg5);
-extern swig_type_587 _wrap_dist_scale_regularization_loss_cdist_bf9f84bc75002850(swig_type_588 arg1, swig_type_589 arg2, swig_type_590 arg3);
-extern swig_type_591 _wrap_dist_scope_enter_cdist_bf9f84bc75002850(swig_type_592 arg1);
-extern swig_type_593 _wrap_dist_scope_exit_cdist_bf9f84bc75002850(swig_type_594 arg1);
-extern swig_type_595 _wrap_dist_set_strategy_cdist_bf9f84bc75002850(swig_type_596 arg1);
-extern swig_type_597 _wrap_dist_get_strategy_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_dist_has_strategy_cdist_bf9f84bc75002850(void);
-extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_bf9f84bc75002850(void);
-extern swig_type_598 _wrap_dist_get_replica_cdist_bf9f84bc75002850(void);
-extern swig_type_599 _wrap_dist_colocate_enter_cdist_bf9f84bc75002850(swig_type_600 arg1, swig_type_601 arg2);
-extern swig_type_602 _wrap_dist_colocate_exit_cdist_bf9f84bc75002850(swig_type_603 arg1);
-extern void _wrap_dist_checkpoint_options_position_set_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_checkpoint_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_checkpoint_options_set_names_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_604 arg2, swig_type_605 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_606 arg2, swig_type_607 arg3);
-extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_608 arg2, swig_type_609 arg3);
-extern swig_type_610 _wrap_dist_checkpoint_save_cdist_bf9f84bc75002850(swig_type_611 arg1, swig_type_612 arg2, swig_type_613 arg3, swig_type_614 arg4, uintptr_t arg5);
-extern swig_type_615 _wrap_dist_checkpoint_load_cdist_bf9f84bc75002850(swig_type_616 arg1, swig_type_617 arg2, swig_type_618 arg3, swig_type_619 arg4, uintptr_t arg5);
-extern swig_type_620 _wrap_dist_checkpoint_open_cdist_bf9f84bc75002850(swig_type_621 arg1, swig_type_622 arg2, swig_voidp arg3);
-extern swig_type_623 _wrap_dist_checkpoint_size_cdist_bf9f84bc75002850(swig_type_624 arg1);
-extern swig_type_625 _wrap_dist_checkpoint_name_cdist_bf9f84bc75002850(swig_type_626 arg1, swig_type_627 arg2);
-extern swig_type_628 _wrap_dist_checkpoint_spec_cdist_bf9f84bc75002850(swig_type_629 arg1, swig_type_630 arg2, swig_type_631 arg3);
-extern swig_type_632 _wrap_dist_checkpoint_read_cdist_bf9f84bc75002850(swig_type_633 arg1, swig_type_634 arg2, swig_voidp arg3);
-extern swig_type_635 _wrap_dist_checkpoint_num_metadata_cdist_bf9f84bc75002850(swig_type_636 arg1);
-extern swig_type_637 _wrap_dist_checkpoint_metadata_key_cdist_bf9f84bc75002850(swig_type_638 arg1, swig_type_639 arg2);
-extern swig_type_640 _wrap_dist_checkpoint_metadata_cdist_bf9f84bc75002850(swig_type_641 arg1, swig_type_642 arg2);
-extern void _wrap_dist_checkpoint_destroy_cdist_bf9f84bc75002850(swig_type_643 arg1);
-extern uintptr_t _wrap_new_dist_topology_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_topology_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_644 _wrap_dist_topology_create_cdist_bf9f84bc75002850(swig_type_645 arg1, swig_type_646 arg2, swig_type_647 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
-extern swig_type_648 _wrap_dist_topology_from_host_cdist_bf9f84bc75002850(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_dist_topology_destroy_cdist_bf9f84bc75002850(swig_type_649 arg1);
-extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_bf9f84bc75002850(swig_type_650 arg1);
-extern swig_intgo _wrap_dist_topology_num_tasks_cdist_bf9f84bc75002850(swig_type_651 arg1);
-extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_bf9f84bc75002850(swig_type_652 arg1);
-extern swig_type_653 _wrap_dist_topology_num_missing_devices_cdist_bf9f84bc75002850(swig_type_654 arg1);
-extern swig_type_655 _wrap_dist_topology_task_at_cdist_bf9f84bc75002850(swig_type_656 arg1, swig_type_657 arg2, swig_voidp arg3);
-extern swig_type_658 _wrap_dist_topology_device_at_cdist_bf9f84bc75002850(swig_type_659 arg1, swig_type_660 arg2, swig_voidp arg3);
-extern swig_type_661 _wrap_dist_topology_cpu_at_cdist_bf9f84bc75002850(swig_type_662 arg1, swig_type_663 arg2, swig_voidp arg3);
-extern swig_type_664 _wrap_dist_topology_device_name_at_cdist_bf9f84bc75002850(swig_type_665 arg1, swig_type_666 arg2, swig_type_667 arg3, swig_type_668 arg4, swig_type_669 arg5);
-extern swig_type_670 _wrap_dist_topology_host_name_at_cdist_bf9f84bc75002850(swig_type_671 arg1, swig_type_672 arg2, swig_type_673 arg3, swig_type_674 arg4, swig_type_675 arg5);
-extern swig_type_676 _wrap_dist_device_assignment_build_cdist_bf9f84bc75002850(swig_type_677 arg1, swig_type_678 arg2, swig_type_679 arg3, swig_type_680 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
-extern swig_type_681 _wrap_dist_device_assignment_create_cdist_bf9f84bc75002850(swig_type_682 arg1, swig_type_683 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_684 arg5, swig_voidp arg6);
-extern swig_type_685 _wrap_dist_device_assignment_create_single_cdist_bf9f84bc75002850(swig_type_686 arg1, swig_voidp arg2);
-extern void _wrap_dist_device_assignment_destroy_cdist_bf9f84bc75002850(swig_type_687 arg1);
-extern swig_type_688 _wrap_dist_device_assignment_topology_cdist_bf9f84bc75002850(swig_type_689 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_bf9f84bc75002850(swig_type_690 arg1);
-extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_bf9f84bc75002850(swig_type_691 arg1);
-extern swig_type_692 _wrap_dist_device_assignment_device_cdist_bf9f84bc75002850(swig_type_693 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_694 _wrap_dist_device_assignment_device_name_cdist_bf9f84bc75002850(swig_type_695 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_696 arg4, swig_type_697 arg5, swig_type_698 arg6);
-extern swig_type_699 _wrap_dist_device_assignment_host_name_cdist_bf9f84bc75002850(swig_type_700 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_701 arg4, swig_type_702 arg5, swig_type_703 arg6);
-extern void _wrap_dist_partition_kind_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_kind_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_partition_num_logical_devices_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_partition_logical_device_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_partition_uneven_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_uneven_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_partition_spmd_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_partition_spmd_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_partition_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_partition_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_partition_set_shape_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_704 arg2, swig_type_705 arg3);
-extern void _wrap_dist_partition_set_dimensions_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_706 arg2, swig_type_707 arg3);
-extern swig_type_708 _wrap_dist_partition_check_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_bf9f84bc75002850(swig_type_709 arg1);
-extern swig_type_710 _wrap_dist_strategy_device_assignment_cdist_bf9f84bc75002850(swig_type_711 arg1);
-extern void _wrap_dist_split_options_uneven_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_split_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_split_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_712 _wrap_dist_assign_to_logical_device_cdist_bf9f84bc75002850(swig_type_713 arg1, swig_type_714 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_715 _wrap_dist_replicate_to_logical_devices_cdist_bf9f84bc75002850(swig_type_716 arg1, swig_type_717 arg2, swig_voidp arg3);
-extern swig_type_718 _wrap_dist_value_partition_cdist_bf9f84bc75002850(swig_type_719 arg1, uintptr_t arg2);
-extern void _wrap_dist_devices_options_timeout_ns_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_720 arg2);
-extern swig_type_721 _wrap_dist_devices_options_timeout_ns_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_devices_options_cancel_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_722 arg2);
-extern swig_type_723 _wrap_dist_devices_options_cancel_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_devices_options_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_devices_options_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_devices_options_add_result_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_724 _wrap_dist_run_on_devices_cdist_bf9f84bc75002850(swig_type_725 arg1, swig_type_726 arg2, swig_type_727 arg3, swig_type_728 arg4, uintptr_t arg5, swig_voidp arg6);
-extern swig_intgo _wrap_dist_device_replica_cdist_bf9f84bc75002850(swig_type_729 arg1);
-extern swig_type_730 _wrap_dist_device_axis_cdist_bf9f84bc75002850(swig_type_731 arg1, swig_type_732 arg2, swig_voidp arg3, swig_voidp arg4);
-extern swig_type_733 _wrap_dist_device_axis_group_cdist_bf9f84bc75002850(swig_type_734 arg1, swig_type_735 arg2, swig_voidp arg3);
-extern void _wrap_dist_halo_ndim_set_cdist_bf9f84bc75002850(uintptr_t arg1, swig_intgo arg2);
-extern swig_intgo _wrap_dist_halo_ndim_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_dist_halo_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_dist_halo_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern void _wrap_dist_halo_set_parts_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_736 arg2, swig_type_737 arg3);
-extern void _wrap_dist_halo_set_low_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_738 arg2, swig_type_739 arg3);
-extern void _wrap_dist_halo_set_high_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_740 arg2, swig_type_741 arg3);
-extern void _wrap_dist_halo_set_edges_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_742 arg2, swig_type_743 arg3);
-extern swig_type_744 _wrap_dist_halo_exchange_cdist_bf9f84bc75002850(swig_type_745 arg1, swig_type_746 arg2, uintptr_t arg3, swig_type_747 arg4, uintptr_t arg5);
-extern swig_type_748 _wrap_dist_reshard_cdist_bf9f84bc75002850(swig_type_749 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_750 arg4, swig_type_751 arg5, uintptr_t arg6);
-extern swig_type_752 _wrap_dist_reshard_bytes_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
-extern swig_intgo _wrap_fail_cdist_bf9f84bc75002850(swig_intgo arg1, swig_type_753 arg2);
-extern swig_intgo _wrap_fail_as_told_cdist_bf9f84bc75002850(swig_intgo arg1, swig_type_754 arg2);
-extern swig_type_755 _wrap_Text_text_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_756 _wrap_Text_explain_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_757 arg2);
-extern swig_type_758 _wrap_Text_explain_dataset_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_759 arg2);
-extern swig_type_760 _wrap_Text_explain_topology_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_761 arg2);
-extern swig_type_762 _wrap_Text_describe_value_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_763 arg2);
-extern swig_type_764 _wrap_Text_describe_variable_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_765 arg2);
-extern swig_type_766 _wrap_Text_write_trace_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_767 arg2);
-extern swig_type_768 _wrap_Text_write_metrics_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_769 arg2, swig_type_770 arg3);
-extern uintptr_t _wrap_new_Text_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_Text_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_771 _wrap_Stragglers_read_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_772 arg2);
-extern swig_type_773 _wrap_Stragglers_size_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_intgo _wrap_Stragglers_collective_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_774 arg2);
-extern swig_intgo _wrap_Stragglers_group_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_775 arg2);
-extern swig_intgo _wrap_Stragglers_replica_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_776 arg2);
-extern swig_type_777 _wrap_Stragglers_meetings_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_778 arg2);
-extern swig_type_779 _wrap_Stragglers_times_last_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_780 arg2);
-extern swig_type_781 _wrap_Stragglers_mean_late_ns_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_782 arg2);
-extern swig_type_783 _wrap_Stragglers_max_late_ns_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_784 arg2);
-extern swig_type_785 _wrap_Stragglers_tag_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_786 arg2);
-extern uintptr_t _wrap_new_Stragglers_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_Stragglers_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_787 _wrap_Numbers_size_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_788 _wrap_Numbers_at_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_789 arg2);
-extern void _wrap_Numbers_topology_mesh_shape_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_790 arg2);
-extern void _wrap_Numbers_topology_device_coordinates_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_791 arg2);
-extern void _wrap_Numbers_topology_missing_devices_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_792 arg2);
-extern void _wrap_Numbers_topology_serialized_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_793 arg2);
-extern void _wrap_Numbers_device_assignment_core_assignment_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_794 arg2);
-extern swig_type_795 _wrap_Numbers_device_assignment_coordinates_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_796 arg2, swig_intgo arg3, swig_intgo arg4);
-extern swig_type_797 _wrap_Numbers_device_assignment_lookup_replicas_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_798 arg2, swig_intgo arg3, swig_intgo arg4);
-extern void _wrap_Numbers_partition_shape_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_Numbers_partition_dimensions_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_799 _wrap_Numbers_partition_shard_cdist_bf9f84bc75002850(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
-extern swig_type_800 _wrap_Numbers_value_shard_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_801 arg2, swig_intgo arg3, swig_type_802 arg4);
-extern swig_type_803 _wrap_Numbers_device_coordinates_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_804 arg2);
-extern uintptr_t _wrap_new_Numbers_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_Numbers_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_805 _wrap_topology_from_serialized_cdist_bf9f84bc75002850(swig_type_806 arg1, swig_type_807 arg2, swig_voidp arg3);
-extern swig_type_808 _wrap_split_to_logical_devices_cdist_bf9f84bc75002850(swig_type_809 arg1, swig_type_810 arg2, swig_type_811 arg3, swig_type_812 arg4, uintptr_t arg5, swig_voidp arg6);
-extern void _wrap_tensor_at_cdist_bf9f84bc75002850(swig_type_813 arg1, swig_type_814 arg2, swig_type_815 arg3);
-extern void _wrap_Destinations_add_cdist_bf9f84bc75002850(uintptr_t arg1, swig_type_816 arg2, swig_type_817 arg3, swig_type_818 arg4);
-extern uintptr_t _wrap_Destinations_get_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern uintptr_t _wrap_new_Destinations_cdist_bf9f84bc75002850(void);
-extern void _wrap_delete_Destinations_cdist_bf9f84bc75002850(uintptr_t arg1);
-extern swig_type_819 _wrap_quick_all_reduce_cdist_bf9f84bc75002850(swig_type_820 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_821 arg4, swig_type_822 arg5, swig_type_823 arg6, swig_type_824 arg7);
-extern swig_type_825 _wrap_quick_broadcast_cdist_bf9f84bc75002850(swig_type_826 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_827 arg4, swig_type_828 arg5, swig_type_829 arg6, swig_type_830 arg7);
-extern swig_type_831 _wrap_run_until_cdist_bf9f84bc75002850(swig_type_832 arg1, swig_type_833 arg2, swig_type_834 arg3);
-extern swig_type_835 _wrap_quick_barrier_cdist_bf9f84bc75002850(swig_type_836 arg1, swig_type_837 arg2, swig_type_838 arg3);
+extern swig_type_1 _wrap_memory_counter_cdist_f6283ad4335f18f2(void);
+extern uintptr_t _wrap__swig_NewDirectorCallbacksCallbacks_cdist_f6283ad4335f18f2(int);
+extern void _wrap_DeleteDirectorCallbacks_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_delete_Callbacks_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_intgo _wrap_Callbacks_replica_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_2 arg2, swig_type_3 arg3);
+extern swig_type_4 _wrap_Callbacks_values_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_5 arg2, swig_type_6 arg3, swig_type_7 arg4, swig_type_8 arg5);
+extern swig_type_9 _wrap_Callbacks_merge_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_10 arg2, swig_type_11 arg3, swig_type_12 arg4);
+extern swig_intgo _wrap_Callbacks_update_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_13 arg2, swig_type_14 arg3, swig_type_15 arg4);
+extern swig_type_16 _wrap_Callbacks_update_values_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_17 arg2, swig_intgo arg3, swig_type_18 arg4, swig_type_19 arg5, swig_type_20 arg6, swig_type_21 arg7);
+extern swig_type_22 _wrap_Callbacks_source_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_23 arg2, swig_type_24 arg3);
+extern swig_type_25 _wrap_Callbacks_file_source_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_26 arg2, swig_type_27 arg3, swig_type_28 arg4, swig_type_29 arg5);
+extern swig_type_30 _wrap_Callbacks_dataset_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_31 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5);
+extern swig_type_32 _wrap_Callbacks_dataset_reduce_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_33 arg2, swig_type_34 arg3, swig_type_35 arg4);
+extern swig_type_36 _wrap_Callbacks_value_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_37 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_38 _wrap_Callbacks_initial_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_39 arg2);
+extern void _wrap_Callbacks_loop_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_40 arg2, swig_type_41 arg3, swig_type_42 arg4);
+extern void _wrap_Callbacks_reduce_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_intgo arg6);
+extern void _wrap_Callbacks_apply_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_47 arg2, swig_type_48 arg3, swig_type_49 arg4, swig_type_50 arg5, swig_intgo arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern swig_intgo _wrap_Callbacks_reduce_components_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_54 arg2, swig_intgo arg3, swig_type_55 arg4, swig_type_56 arg5, swig_type_57 arg6);
+extern swig_intgo _wrap_Callbacks_broadcast_copies_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4, swig_type_61 arg5);
+extern swig_intgo _wrap_Callbacks_gather_components_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6);
+extern void _wrap_Callbacks_log_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_66 arg2, swig_intgo arg3, swig_type_67 arg4);
+extern void _wrap_Callbacks_release_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_set_callbacks_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_intgo _wrap_dist_version_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_dist_has_feature_cdist_f6283ad4335f18f2(swig_type_69 arg1);
+extern swig_type_70 _wrap_dist_status_name_cdist_f6283ad4335f18f2(swig_intgo arg1);
+extern swig_type_71 _wrap_dist_fail_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_type_72 arg2);
+extern swig_intgo _wrap_DIST_ENUM_STATUS_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_DTYPE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_REDUCE_OP_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_COLLECTIVE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_AGGREGATION_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_COMMUNICATION_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_CROSS_DEVICE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_INPUT_MODE_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_DIST_ENUM_SHARD_POLICY_cdist_f6283ad4335f18f2(void);
+extern swig_type_73 _wrap_dist_enum_name_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_intgo arg2);
+extern swig_type_74 _wrap_dist_enum_from_name_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_type_75 arg2, swig_voidp arg3);
+extern void _wrap_dist_strategy_options_kind_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_kind_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_num_replicas_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_num_replicas_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_threads_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_threads_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_placement_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_placement_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_timeout_ns_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_76 arg2);
+extern swig_type_77 _wrap_dist_strategy_options_timeout_ns_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_parameter_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_78 arg2);
+extern swig_type_79 _wrap_dist_strategy_options_parameter_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_communication_set_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_strategy_options_communication_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_cross_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_80 arg2);
+extern swig_type_81 _wrap_dist_strategy_options_cross_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_device_assignment_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_82 arg2);
+extern swig_type_83 _wrap_dist_strategy_options_device_assignment_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_stack_size_bytes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_84 arg2);
+extern swig_type_85 _wrap_dist_strategy_options_stack_size_bytes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_async_bytes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_86 arg2);
+extern swig_type_87 _wrap_dist_strategy_options_async_bytes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_count_memory_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_strategy_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_options_set_log_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_88 arg2);
+extern void _wrap_dist_strategy_options_set_devices_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_89 arg2, swig_type_90 arg3);
+extern void _wrap_dist_strategy_options_set_axes_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3, swig_type_93 arg4);
+extern void _wrap_dist_strategy_options_set_functions_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_94 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6);
+extern swig_type_95 _wrap_dist_strategy_create_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_96 _wrap_dist_strategy_destroy_cdist_f6283ad4335f18f2(swig_type_97 arg1);
+extern swig_type_98 _wrap_dist_strategy_cancel_cdist_f6283ad4335f18f2(swig_type_99 arg1);
+extern swig_intgo _wrap_dist_strategy_num_replicas_cdist_f6283ad4335f18f2(swig_type_100 arg1);
+extern swig_type_101 _wrap_dist_strategy_shutdown_cdist_f6283ad4335f18f2(swig_type_102 arg1, swig_type_103 arg2);
+extern swig_intgo _wrap_dist_strategy_kind_cdist_f6283ad4335f18f2(swig_type_104 arg1);
+extern swig_type_105 _wrap_dist_strategy_device_cdist_f6283ad4335f18f2(swig_type_106 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_107 _wrap_dist_strategy_parameter_device_cdist_f6283ad4335f18f2(swig_type_108 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_109 _wrap_dist_canonical_device_cdist_f6283ad4335f18f2(swig_type_110 arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_dist_strategy_properties_kind_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_kind_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_replicas_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_replicas_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_num_workers_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_num_workers_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_require_static_shapes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_require_static_shapes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_use_merge_call_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_use_merge_call_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_between_graph_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_between_graph_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_init_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_init_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_checkpoint_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_checkpoint_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_should_save_summary_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_should_save_summary_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_strategy_properties_global_batch_size_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_strategy_properties_global_batch_size_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_strategy_properties_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_strategy_properties_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_113 _wrap_dist_strategy_query_cdist_f6283ad4335f18f2(swig_type_114 arg1, uintptr_t arg2);
+extern swig_type_115 _wrap_dist_strategy_cluster_resolver_cdist_f6283ad4335f18f2(swig_type_116 arg1, swig_voidp arg2);
+extern void _wrap_dist_run_options_timeout_ns_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_117 arg2);
+extern swig_type_118 _wrap_dist_run_options_timeout_ns_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_run_options_cancel_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_119 arg2);
+extern swig_type_120 _wrap_dist_run_options_cancel_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_run_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_run_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_121 _wrap_dist_run_cdist_f6283ad4335f18f2(swig_type_122 arg1, swig_type_123 arg2, uintptr_t arg3);
+extern swig_type_124 _wrap_dist_run_values_cdist_f6283ad4335f18f2(swig_type_125 arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_replica_id_cdist_f6283ad4335f18f2(swig_type_129 arg1);
+extern swig_intgo _wrap_dist_replica_num_replicas_cdist_f6283ad4335f18f2(swig_type_130 arg1);
+extern swig_type_131 _wrap_dist_replica_strategy_cdist_f6283ad4335f18f2(swig_type_132 arg1);
+extern swig_type_133 _wrap_dist_parallel_for_cdist_f6283ad4335f18f2(swig_type_134 arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4, swig_type_138 arg5);
+extern swig_type_139 _wrap_dist_merge_call_cdist_f6283ad4335f18f2(swig_type_140 arg1, swig_type_141 arg2, swig_type_142 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_143 _wrap_dist_replica_enter_cdist_f6283ad4335f18f2(swig_type_144 arg1, swig_intgo arg2, swig_voidp arg3);
+extern swig_type_145 _wrap_dist_replica_leave_cdist_f6283ad4335f18f2(swig_type_146 arg1, swig_intgo arg2);
+extern swig_type_147 _wrap_dist_replica_detach_cdist_f6283ad4335f18f2(swig_type_148 arg1);
+extern swig_type_149 _wrap_dist_replica_attach_cdist_f6283ad4335f18f2(swig_type_150 arg1);
+extern swig_type_151 _wrap_dist_cancel_create_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_152 _wrap_dist_cancel_signal_cdist_f6283ad4335f18f2(swig_type_153 arg1, swig_type_154 arg2);
+extern swig_intgo _wrap_dist_cancel_signalled_cdist_f6283ad4335f18f2(swig_type_155 arg1);
+extern void _wrap_dist_cancel_destroy_cdist_f6283ad4335f18f2(swig_type_156 arg1);
+extern void _wrap_dist_collective_options_numerics_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_numerics_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_tag_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_157 arg2);
+extern swig_type_158 _wrap_dist_collective_options_tag_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_timeout_ns_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_159 arg2);
+extern swig_type_160 _wrap_dist_collective_options_timeout_ns_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_group_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_dist_collective_options_group_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_contributions_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_dist_collective_options_contributions_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_axis_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_axis_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_planned_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_planned_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_dist_collective_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_implementation_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_collective_options_implementation_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_cancel_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_dist_collective_options_cancel_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_reduce_element_bytes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_dist_collective_options_reduce_element_bytes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_collective_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_collective_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_collective_options_set_weights_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3);
+extern void _wrap_dist_collective_options_set_reduce_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_173 arg2);
+extern void _wrap_dist_collective_options_set_splits_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3);
+extern void _wrap_dist_collective_options_begin_work_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_176 _wrap_dist_collective_options_work_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_177 _wrap_dist_all_reduce_cdist_f6283ad4335f18f2(swig_type_178 arg1, swig_intgo arg2, swig_type_179 arg3, swig_type_180 arg4, swig_type_181 arg5, uintptr_t arg6);
+extern swig_type_182 _wrap_dist_reduce_to_root_cdist_f6283ad4335f18f2(swig_type_183 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_184 arg4, swig_type_185 arg5, swig_type_186 arg6, uintptr_t arg7);
+extern swig_type_187 _wrap_dist_reduce_scatter_cdist_f6283ad4335f18f2(swig_type_188 arg1, swig_intgo arg2, swig_type_189 arg3, swig_type_190 arg4, swig_type_191 arg5, uintptr_t arg6);
+extern swig_type_192 _wrap_dist_all_gather_cdist_f6283ad4335f18f2(swig_type_193 arg1, swig_type_194 arg2, swig_type_195 arg3, swig_type_196 arg4, uintptr_t arg5);
+extern swig_type_197 _wrap_dist_gather_to_root_cdist_f6283ad4335f18f2(swig_type_198 arg1, swig_intgo arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, uintptr_t arg6);
+extern swig_type_202 _wrap_dist_broadcast_cdist_f6283ad4335f18f2(swig_type_203 arg1, swig_intgo arg2, swig_type_204 arg3, swig_type_205 arg4, swig_type_206 arg5, uintptr_t arg6);
+extern swig_type_207 _wrap_dist_scatter_from_root_cdist_f6283ad4335f18f2(swig_type_208 arg1, swig_intgo arg2, swig_type_209 arg3, swig_type_210 arg4, swig_type_211 arg5, uintptr_t arg6);
+extern swig_type_212 _wrap_dist_all_to_all_cdist_f6283ad4335f18f2(swig_type_213 arg1, swig_type_214 arg2, swig_type_215 arg3, swig_type_216 arg4, uintptr_t arg5);
+extern swig_type_217 _wrap_dist_scan_cdist_f6283ad4335f18f2(swig_type_218 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_219 arg4, swig_type_220 arg5, swig_type_221 arg6, uintptr_t arg7);
+extern swig_type_222 _wrap_dist_permute_cdist_f6283ad4335f18f2(swig_type_223 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_224 arg4, swig_type_225 arg5, swig_type_226 arg6, uintptr_t arg7);
+extern swig_type_227 _wrap_dist_barrier_cdist_f6283ad4335f18f2(swig_type_228 arg1, uintptr_t arg2);
+extern swig_type_229 _wrap_dist_all_reduce_value_cdist_f6283ad4335f18f2(swig_type_230 arg1, swig_intgo arg2, swig_type_231 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_232 _wrap_dist_all_gather_value_cdist_f6283ad4335f18f2(swig_type_233 arg1, swig_type_234 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_235 _wrap_dist_group_create_cdist_f6283ad4335f18f2(swig_type_236 arg1, swig_type_237 arg2, swig_type_238 arg3, swig_voidp arg4);
+extern swig_type_239 _wrap_dist_group_destroy_cdist_f6283ad4335f18f2(swig_type_240 arg1);
+extern swig_intgo _wrap_dist_group_size_cdist_f6283ad4335f18f2(swig_type_241 arg1);
+extern swig_intgo _wrap_dist_group_rank_cdist_f6283ad4335f18f2(swig_type_242 arg1, swig_intgo arg2);
+extern void _wrap_dist_communication_options_implementation_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_implementation_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_communication_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_243 arg2);
+extern swig_type_244 _wrap_dist_communication_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_communication_options_timeout_ns_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_245 arg2);
+extern swig_type_246 _wrap_dist_communication_options_timeout_ns_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_communication_options_has_timeout_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_communication_options_has_timeout_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_communication_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_communication_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_247 _wrap_dist_communication_options_merge_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_dist_apply_options_kind_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_apply_options_kind_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_apply_options_learning_rate_set_cdist_f6283ad4335f18f2(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_learning_rate_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_apply_options_momentum_set_cdist_f6283ad4335f18f2(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_momentum_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_apply_options_clip_norm_set_cdist_f6283ad4335f18f2(uintptr_t arg1, double arg2);
+extern double _wrap_dist_apply_options_clip_norm_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_apply_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_apply_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_apply_options_set_states_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
+extern void _wrap_dist_apply_options_set_function_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_251 arg2);
+extern void _wrap_dist_apply_options_want_norm_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern double _wrap_dist_apply_options_norm_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_252 _wrap_dist_reduce_apply_cdist_f6283ad4335f18f2(swig_type_253 arg1, swig_intgo arg2, swig_type_254 arg3, swig_type_255 arg4, swig_type_256 arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_257 _wrap_dist_communication_options_describe_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3);
+extern swig_type_260 _wrap_dist_work_test_cdist_f6283ad4335f18f2(swig_type_261 arg1, swig_voidp arg2);
+extern swig_type_262 _wrap_dist_work_wait_cdist_f6283ad4335f18f2(swig_type_263 arg1, swig_type_264 arg2);
+extern swig_type_265 _wrap_dist_work_wait_any_cdist_f6283ad4335f18f2(swig_type_266 arg1, swig_type_267 arg2, swig_type_268 arg3, swig_voidp arg4);
+extern swig_type_269 _wrap_dist_work_cancel_cdist_f6283ad4335f18f2(swig_type_270 arg1);
+extern void _wrap_dist_work_destroy_cdist_f6283ad4335f18f2(swig_type_271 arg1);
+extern swig_type_272 _wrap_dist_work_start_cdist_f6283ad4335f18f2(swig_type_273 arg1);
+extern swig_type_274 _wrap_dist_work_ready_cdist_f6283ad4335f18f2(swig_type_275 arg1, swig_type_276 arg2);
+extern swig_type_277 _wrap_dist_value_create_tensor_cdist_f6283ad4335f18f2(swig_type_278 arg1, swig_type_279 arg2, swig_voidp arg3);
+extern swig_type_280 _wrap_dist_value_wrap_tensor_cdist_f6283ad4335f18f2(swig_type_281 arg1, swig_type_282 arg2, swig_type_283 arg3, swig_voidp arg4);
+extern swig_type_284 _wrap_dist_value_create_per_replica_cdist_f6283ad4335f18f2(swig_type_285 arg1, swig_type_286 arg2, swig_type_287 arg3, swig_voidp arg4);
+extern swig_type_288 _wrap_dist_value_create_mirrored_cdist_f6283ad4335f18f2(swig_type_289 arg1, swig_type_290 arg2, swig_type_291 arg3, swig_voidp arg4);
+extern swig_type_292 _wrap_dist_value_create_list_cdist_f6283ad4335f18f2(swig_type_293 arg1, swig_type_294 arg2, swig_type_295 arg3, swig_voidp arg4);
+extern swig_type_296 _wrap_dist_value_create_tuple_cdist_f6283ad4335f18f2(swig_type_297 arg1, swig_type_298 arg2, swig_type_299 arg3, swig_voidp arg4);
+extern swig_type_300 _wrap_dist_value_create_dict_cdist_f6283ad4335f18f2(swig_type_301 arg1, swig_type_302 arg2, swig_type_303 arg3, swig_type_304 arg4, swig_voidp arg5);
+extern swig_type_305 _wrap_dist_value_create_none_cdist_f6283ad4335f18f2(swig_type_306 arg1, swig_voidp arg2);
+extern swig_type_307 _wrap_dist_value_create_variable_cdist_f6283ad4335f18f2(swig_type_308 arg1, swig_voidp arg2);
+extern swig_type_309 _wrap_dist_values_from_function_cdist_f6283ad4335f18f2(swig_type_310 arg1, swig_type_311 arg2, swig_voidp arg3);
+extern swig_type_312 _wrap_dist_value_retain_cdist_f6283ad4335f18f2(swig_type_313 arg1);
+extern void _wrap_dist_value_release_cdist_f6283ad4335f18f2(swig_type_314 arg1);
+extern swig_intgo _wrap_dist_value_kind_cdist_f6283ad4335f18f2(swig_type_315 arg1);
+extern swig_type_316 _wrap_dist_value_size_cdist_f6283ad4335f18f2(swig_type_317 arg1);
+extern swig_type_318 _wrap_dist_value_item_cdist_f6283ad4335f18f2(swig_type_319 arg1, swig_type_320 arg2);
+extern swig_type_321 _wrap_dist_value_key_cdist_f6283ad4335f18f2(swig_type_322 arg1, swig_type_323 arg2);
+extern swig_type_324 _wrap_dist_value_get_cdist_f6283ad4335f18f2(swig_type_325 arg1, swig_type_326 arg2);
+extern swig_type_327 _wrap_dist_value_tensor_cdist_f6283ad4335f18f2(swig_type_328 arg1, swig_type_329 arg2);
+extern swig_type_330 _wrap_dist_value_variable_cdist_f6283ad4335f18f2(swig_type_331 arg1);
+extern swig_type_332 _wrap_dist_value_create_text_cdist_f6283ad4335f18f2(swig_type_333 arg1, swig_type_334 arg2, swig_voidp arg3);
+extern swig_type_335 _wrap_dist_value_wrap_object_cdist_f6283ad4335f18f2(swig_type_336 arg1, swig_type_337 arg2, swig_voidp arg3);
+extern swig_type_338 _wrap_dist_value_create_composite_cdist_f6283ad4335f18f2(swig_type_339 arg1, swig_intgo arg2, swig_type_340 arg3, swig_type_341 arg4, swig_voidp arg5);
+extern swig_type_342 _wrap_dist_value_text_cdist_f6283ad4335f18f2(swig_type_343 arg1);
+extern swig_type_344 _wrap_dist_value_object_cdist_f6283ad4335f18f2(swig_type_345 arg1);
+extern swig_type_346 _wrap_dist_value_from_dlpack_cdist_f6283ad4335f18f2(swig_type_347 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_348 _wrap_dist_value_to_dlpack_cdist_f6283ad4335f18f2(swig_type_349 arg1, uintptr_t arg2);
+extern void _wrap_dist_variable_options_aggregation_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_aggregation_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_variable_options_name_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_350 arg2);
+extern swig_type_351 _wrap_dist_variable_options_name_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_variable_options_synchronization_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_synchronization_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_variable_options_trainable_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_trainable_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_variable_options_partitions_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_variable_options_partitions_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_variable_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_variable_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_variable_options_set_initial_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_352 arg2);
+extern swig_type_353 _wrap_dist_variable_create_cdist_f6283ad4335f18f2(swig_type_354 arg1, swig_type_355 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_variable_destroy_cdist_f6283ad4335f18f2(swig_type_356 arg1);
+extern swig_type_357 _wrap_dist_variable_name_cdist_f6283ad4335f18f2(swig_type_358 arg1);
+extern swig_intgo _wrap_dist_variable_num_copies_cdist_f6283ad4335f18f2(swig_type_359 arg1);
+extern swig_type_360 _wrap_dist_variable_component_cdist_f6283ad4335f18f2(swig_type_361 arg1, swig_intgo arg2, swig_type_362 arg3);
+extern swig_type_363 _wrap_dist_variable_read_cdist_f6283ad4335f18f2(swig_type_364 arg1, swig_type_365 arg2, swig_voidp arg3);
+extern swig_type_366 _wrap_dist_variable_assign_cdist_f6283ad4335f18f2(swig_type_367 arg1, swig_type_368 arg2, swig_intgo arg3, swig_type_369 arg4);
+extern swig_type_370 _wrap_dist_replica_read_cdist_f6283ad4335f18f2(swig_type_371 arg1, swig_type_372 arg2, swig_voidp arg3);
+extern swig_type_373 _wrap_dist_replica_assign_cdist_f6283ad4335f18f2(swig_type_374 arg1, swig_type_375 arg2, swig_intgo arg3, swig_type_376 arg4, uintptr_t arg5);
+extern swig_type_377 _wrap_dist_replica_variable_cdist_f6283ad4335f18f2(swig_type_378 arg1, swig_type_379 arg2, swig_type_380 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_381 _wrap_dist_variable_class_cdist_f6283ad4335f18f2(swig_type_382 arg1);
+extern swig_intgo _wrap_dist_variable_synchronization_cdist_f6283ad4335f18f2(swig_type_383 arg1);
+extern swig_intgo _wrap_dist_variable_aggregation_cdist_f6283ad4335f18f2(swig_type_384 arg1);
+extern swig_intgo _wrap_dist_variable_trainable_cdist_f6283ad4335f18f2(swig_type_385 arg1);
+extern swig_type_386 _wrap_dist_variable_copy_name_cdist_f6283ad4335f18f2(swig_type_387 arg1, swig_intgo arg2);
+extern swig_type_388 _wrap_dist_variable_device_cdist_f6283ad4335f18f2(swig_type_389 arg1, swig_type_390 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_391 _wrap_dist_variable_created_in_scope_cdist_f6283ad4335f18f2(swig_type_392 arg1, swig_type_393 arg2, swig_voidp arg3);
+extern swig_type_394 _wrap_dist_variable_scatter_cdist_f6283ad4335f18f2(swig_type_395 arg1, swig_type_396 arg2, swig_intgo arg3, swig_type_397 arg4);
+extern swig_type_398 _wrap_dist_replica_assign_value_cdist_f6283ad4335f18f2(swig_type_399 arg1, swig_type_400 arg2, swig_intgo arg3, swig_type_401 arg4, uintptr_t arg5);
+extern swig_type_402 _wrap_dist_replica_scatter_cdist_f6283ad4335f18f2(swig_type_403 arg1, swig_type_404 arg2, swig_intgo arg3, swig_type_405 arg4, uintptr_t arg5);
+extern swig_type_406 _wrap_dist_reduce_cdist_f6283ad4335f18f2(swig_type_407 arg1, swig_intgo arg2, swig_type_408 arg3, swig_type_409 arg4, swig_type_410 arg5, swig_voidp arg6);
+extern swig_type_411 _wrap_dist_reduce_to_cdist_f6283ad4335f18f2(swig_type_412 arg1, swig_intgo arg2, swig_type_413 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_414 _wrap_dist_batch_reduce_to_cdist_f6283ad4335f18f2(swig_type_415 arg1, swig_intgo arg2, swig_type_416 arg3, uintptr_t arg4, swig_type_417 arg5, uintptr_t arg6, swig_type_418 arg7);
+extern swig_type_419 _wrap_dist_gather_cdist_f6283ad4335f18f2(swig_type_420 arg1, swig_type_421 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_422 _wrap_dist_update_cdist_f6283ad4335f18f2(swig_type_423 arg1, swig_type_424 arg2, swig_type_425 arg3, swig_type_426 arg4);
+extern void _wrap_dist_update_options_ungrouped_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_update_options_ungrouped_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_update_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_update_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_427 _wrap_dist_replica_update_cdist_f6283ad4335f18f2(swig_type_428 arg1, swig_type_429 arg2, swig_type_430 arg3, swig_type_431 arg4, swig_type_432 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_433 _wrap_dist_local_results_cdist_f6283ad4335f18f2(swig_type_434 arg1, swig_type_435 arg2, swig_voidp arg3);
+extern swig_type_436 _wrap_dist_broadcast_to_cdist_f6283ad4335f18f2(swig_type_437 arg1, swig_type_438 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_439 _wrap_dist_destination_device_cdist_f6283ad4335f18f2(swig_type_440 arg1, uintptr_t arg2, swig_type_441 arg3, swig_type_442 arg4);
+extern swig_type_443 _wrap_dist_update_values_cdist_f6283ad4335f18f2(swig_type_444 arg1, swig_type_445 arg2, swig_type_446 arg3, swig_type_447 arg4, swig_type_448 arg5, uintptr_t arg6, swig_voidp arg7);
+extern swig_type_449 _wrap_dist_update_non_slot_cdist_f6283ad4335f18f2(swig_type_450 arg1, swig_type_451 arg2, swig_type_452 arg3, swig_type_453 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_454 _wrap_dist_value_container_cdist_f6283ad4335f18f2(swig_type_455 arg1);
+extern swig_type_456 _wrap_dist_cross_device_reduce_cdist_f6283ad4335f18f2(swig_type_457 arg1, swig_intgo arg2, swig_type_458 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_459 _wrap_dist_cross_device_batch_reduce_cdist_f6283ad4335f18f2(swig_type_460 arg1, swig_intgo arg2, swig_type_461 arg3, uintptr_t arg4, swig_type_462 arg5, swig_type_463 arg6);
+extern swig_type_464 _wrap_dist_cross_device_broadcast_cdist_f6283ad4335f18f2(swig_type_465 arg1, swig_type_466 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_467 _wrap_dist_cross_device_gather_cdist_f6283ad4335f18f2(swig_type_468 arg1, swig_type_469 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_470 _wrap_dist_reduce_op_from_aggregation_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_options_kind_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_kind_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_num_packs_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_cross_device_options_num_packs_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_reduce_to_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_471 arg2);
+extern swig_type_472 _wrap_dist_cross_device_options_reduce_to_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_473 arg2);
+extern swig_type_474 _wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_count_memory_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_cross_device_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_cross_device_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_cross_device_options_set_accumulate_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_475 arg2);
+extern void _wrap_dist_cross_device_options_set_functions_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_476 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_477 _wrap_dist_cross_device_create_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_dist_cross_device_destroy_cdist_f6283ad4335f18f2(swig_type_478 arg1);
+extern swig_intgo _wrap_dist_cross_device_kind_cdist_f6283ad4335f18f2(swig_type_479 arg1);
+extern swig_intgo _wrap_dist_cross_device_num_packs_cdist_f6283ad4335f18f2(swig_type_480 arg1);
+extern swig_type_481 _wrap_dist_cross_device_device_cdist_f6283ad4335f18f2(swig_type_482 arg1);
+extern void _wrap_dist_dataset_options_drop_remainder_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_drop_remainder_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_global_batch_size_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_483 arg2);
+extern swig_type_484 _wrap_dist_dataset_options_global_batch_size_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shuffle_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shuffle_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_prefetch_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_prefetch_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_seed_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_485 arg2);
+extern swig_type_486 _wrap_dist_dataset_options_seed_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_policy_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_policy_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_num_workers_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_num_workers_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_index_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_index_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_worker_batches_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_worker_batches_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_shard_hint_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_shard_hint_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_interleave_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_interleave_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_static_shapes_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_static_shapes_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_replication_mode_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_replication_mode_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_fetch_to_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_fetch_to_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_dataset_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_dataset_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_dataset_options_set_batch_sizes_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_487 arg2, swig_type_488 arg3);
+extern swig_type_489 _wrap_dist_dataset_create_from_tensors_cdist_f6283ad4335f18f2(swig_type_490 arg1, swig_type_491 arg2, swig_type_492 arg3, uintptr_t arg4, swig_voidp arg5);
+extern swig_type_493 _wrap_dist_dataset_create_from_callback_cdist_f6283ad4335f18f2(swig_type_494 arg1, swig_type_495 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_input_context_num_input_pipelines_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_input_pipelines_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_input_context_input_pipeline_id_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_input_pipeline_id_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_input_context_num_replicas_in_sync_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_input_context_num_replicas_in_sync_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_input_context_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_input_context_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_496 _wrap_dist_input_context_per_replica_batch_size_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_497 arg2, swig_voidp arg3);
+extern swig_type_498 _wrap_dist_dataset_create_from_function_cdist_f6283ad4335f18f2(swig_type_499 arg1, swig_type_500 arg2, uintptr_t arg3, swig_voidp arg4);
+extern void _wrap_dist_dataset_destroy_cdist_f6283ad4335f18f2(swig_type_501 arg1);
+extern swig_type_502 _wrap_dist_iterator_create_cdist_f6283ad4335f18f2(swig_type_503 arg1, swig_voidp arg2);
+extern void _wrap_dist_position_pass_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_504 arg2);
+extern swig_type_505 _wrap_dist_position_pass_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_position_elements_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_506 arg2);
+extern swig_type_507 _wrap_dist_position_elements_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_position_examples_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_508 arg2);
+extern swig_type_509 _wrap_dist_position_examples_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_position_batches_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_510 arg2);
+extern swig_type_511 _wrap_dist_position_batches_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_position_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_position_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_512 _wrap_dist_iterator_position_cdist_f6283ad4335f18f2(swig_type_513 arg1, uintptr_t arg2);
+extern swig_type_514 _wrap_dist_iterator_create_at_cdist_f6283ad4335f18f2(swig_type_515 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_516 _wrap_dist_iterator_next_cdist_f6283ad4335f18f2(swig_type_517 arg1, swig_voidp arg2);
+extern void _wrap_dist_iterator_destroy_cdist_f6283ad4335f18f2(swig_type_518 arg1);
+extern swig_type_519 _wrap_dist_dataset_create_from_files_cdist_f6283ad4335f18f2(swig_type_520 arg1, swig_type_521 arg2, swig_type_522 arg3, swig_type_523 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_type_524 _wrap_dist_batch_sizes_for_worker_cdist_f6283ad4335f18f2(swig_type_525 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_526 arg5, swig_type_527 arg6);
+extern swig_type_528 _wrap_dist_dataset_element_spec_cdist_f6283ad4335f18f2(swig_type_529 arg1, swig_voidp arg2);
+extern swig_type_530 _wrap_dist_dataset_reduce_cdist_f6283ad4335f18f2(swig_type_531 arg1, swig_type_532 arg2, swig_type_533 arg3, swig_voidp arg4);
+extern swig_type_534 _wrap_dist_dataset_check_shards_cdist_f6283ad4335f18f2(swig_type_535 arg1, swig_type_536 arg2);
+extern swig_type_537 _wrap_dist_iterator_next_optional_cdist_f6283ad4335f18f2(swig_type_538 arg1, swig_voidp arg2);
+extern void _wrap_dist_drift_num_copies_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_num_copies_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_drift_replica_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_replica_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_drift_expected_replica_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_drift_expected_replica_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_drift_element_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_539 arg2);
+extern swig_type_540 _wrap_dist_drift_element_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_drift_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_drift_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_541 _wrap_dist_variable_check_drift_cdist_f6283ad4335f18f2(swig_type_542 arg1, swig_type_543 arg2, uintptr_t arg3);
+extern swig_type_544 _wrap_dist_metric_create_cdist_f6283ad4335f18f2(swig_type_545 arg1, swig_intgo arg2, swig_type_546 arg3, swig_voidp arg4);
+extern swig_type_547 _wrap_dist_metric_update_cdist_f6283ad4335f18f2(swig_type_548 arg1, swig_type_549 arg2, swig_type_550 arg3, swig_type_551 arg4, swig_type_552 arg5);
+extern swig_type_553 _wrap_dist_metric_result_cdist_f6283ad4335f18f2(swig_type_554 arg1, swig_type_555 arg2, swig_voidp arg3);
+extern swig_type_556 _wrap_dist_metric_reset_cdist_f6283ad4335f18f2(swig_type_557 arg1, swig_type_558 arg2);
+extern swig_intgo _wrap_dist_metric_kind_cdist_f6283ad4335f18f2(swig_type_559 arg1);
+extern swig_type_560 _wrap_dist_metric_name_cdist_f6283ad4335f18f2(swig_type_561 arg1);
+extern swig_type_562 _wrap_dist_metric_variable_cdist_f6283ad4335f18f2(swig_type_563 arg1);
+extern void _wrap_dist_metric_destroy_cdist_f6283ad4335f18f2(swig_type_564 arg1);
+extern swig_type_565 _wrap_dist_average_loss_cdist_f6283ad4335f18f2(swig_type_566 arg1, swig_type_567 arg2, swig_type_568 arg3, swig_type_569 arg4, swig_type_570 arg5);
+extern swig_type_571 _wrap_dist_scale_regularization_loss_cdist_f6283ad4335f18f2(swig_type_572 arg1, swig_type_573 arg2, swig_type_574 arg3);
+extern swig_type_575 _wrap_dist_scope_enter_cdist_f6283ad4335f18f2(swig_type_576 arg1);
+extern swig_type_577 _wrap_dist_scope_exit_cdist_f6283ad4335f18f2(swig_type_578 arg1);
+extern swig_type_579 _wrap_dist_set_strategy_cdist_f6283ad4335f18f2(swig_type_580 arg1);
+extern swig_type_581 _wrap_dist_get_strategy_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_dist_has_strategy_cdist_f6283ad4335f18f2(void);
+extern swig_intgo _wrap_dist_in_cross_replica_context_cdist_f6283ad4335f18f2(void);
+extern swig_type_582 _wrap_dist_get_replica_cdist_f6283ad4335f18f2(void);
+extern swig_type_583 _wrap_dist_colocate_enter_cdist_f6283ad4335f18f2(swig_type_584 arg1, swig_type_585 arg2);
+extern swig_type_586 _wrap_dist_colocate_exit_cdist_f6283ad4335f18f2(swig_type_587 arg1);
+extern void _wrap_dist_checkpoint_options_position_set_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2);
+extern uintptr_t _wrap_dist_checkpoint_options_position_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_checkpoint_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_checkpoint_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_checkpoint_options_set_names_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_588 arg2, swig_type_589 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_keys_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_590 arg2, swig_type_591 arg3);
+extern void _wrap_dist_checkpoint_options_set_metadata_texts_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_592 arg2, swig_type_593 arg3);
+extern swig_type_594 _wrap_dist_checkpoint_save_cdist_f6283ad4335f18f2(swig_type_595 arg1, swig_type_596 arg2, swig_type_597 arg3, swig_type_598 arg4, uintptr_t arg5);
+extern swig_type_599 _wrap_dist_checkpoint_load_cdist_f6283ad4335f18f2(swig_type_600 arg1, swig_type_601 arg2, swig_type_602 arg3, swig_type_603 arg4, uintptr_t arg5);
+extern swig_type_604 _wrap_dist_checkpoint_open_cdist_f6283ad4335f18f2(swig_type_605 arg1, swig_type_606 arg2, swig_voidp arg3);
+extern swig_type_607 _wrap_dist_checkpoint_size_cdist_f6283ad4335f18f2(swig_type_608 arg1);
+extern swig_type_609 _wrap_dist_checkpoint_name_cdist_f6283ad4335f18f2(swig_type_610 arg1, swig_type_611 arg2);
+extern swig_type_612 _wrap_dist_checkpoint_spec_cdist_f6283ad4335f18f2(swig_type_613 arg1, swig_type_614 arg2, swig_type_615 arg3);
+extern swig_type_616 _wrap_dist_checkpoint_read_cdist_f6283ad4335f18f2(swig_type_617 arg1, swig_type_618 arg2, swig_voidp arg3);
+extern swig_type_619 _wrap_dist_checkpoint_num_metadata_cdist_f6283ad4335f18f2(swig_type_620 arg1);
+extern swig_type_621 _wrap_dist_checkpoint_metadata_key_cdist_f6283ad4335f18f2(swig_type_622 arg1, swig_type_623 arg2);
+extern swig_type_624 _wrap_dist_checkpoint_metadata_cdist_f6283ad4335f18f2(swig_type_625 arg1, swig_type_626 arg2);
+extern void _wrap_dist_checkpoint_destroy_cdist_f6283ad4335f18f2(swig_type_627 arg1);
+extern uintptr_t _wrap_new_dist_topology_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_topology_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_628 _wrap_dist_topology_create_cdist_f6283ad4335f18f2(swig_type_629 arg1, swig_type_630 arg2, swig_type_631 arg3, swig_intgo arg4, swig_intgo arg5, uintptr_t arg6, swig_voidp arg7);
+extern void _wrap_dist_topology_destroy_cdist_f6283ad4335f18f2(swig_type_632 arg1);
+extern swig_type_633 _wrap_dist_device_assignment_build_cdist_f6283ad4335f18f2(swig_type_634 arg1, swig_type_635 arg2, swig_type_636 arg3, swig_type_637 arg4, swig_intgo arg5, swig_intgo arg6, swig_voidp arg7);
+extern void _wrap_dist_device_assignment_destroy_cdist_f6283ad4335f18f2(swig_type_638 arg1);
+extern swig_type_639 _wrap_dist_topology_from_host_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_dist_topology_mesh_rank_cdist_f6283ad4335f18f2(swig_type_640 arg1);
+extern swig_intgo _wrap_dist_topology_num_tasks_cdist_f6283ad4335f18f2(swig_type_641 arg1);
+extern swig_intgo _wrap_dist_topology_num_devices_per_task_cdist_f6283ad4335f18f2(swig_type_642 arg1);
+extern swig_type_643 _wrap_dist_topology_num_missing_devices_cdist_f6283ad4335f18f2(swig_type_644 arg1);
+extern swig_type_645 _wrap_dist_topology_task_at_cdist_f6283ad4335f18f2(swig_type_646 arg1, swig_type_647 arg2, swig_voidp arg3);
+extern swig_type_648 _wrap_dist_topology_device_at_cdist_f6283ad4335f18f2(swig_type_649 arg1, swig_type_650 arg2, swig_voidp arg3);
+extern swig_type_651 _wrap_dist_topology_cpu_at_cdist_f6283ad4335f18f2(swig_type_652 arg1, swig_type_653 arg2, swig_voidp arg3);
+extern swig_type_654 _wrap_dist_topology_device_name_at_cdist_f6283ad4335f18f2(swig_type_655 arg1, swig_type_656 arg2, swig_type_657 arg3, swig_type_658 arg4, swig_type_659 arg5);
+extern swig_type_660 _wrap_dist_topology_host_name_at_cdist_f6283ad4335f18f2(swig_type_661 arg1, swig_type_662 arg2, swig_type_663 arg3, swig_type_664 arg4, swig_type_665 arg5);
+extern swig_type_666 _wrap_dist_device_assignment_create_cdist_f6283ad4335f18f2(swig_type_667 arg1, swig_type_668 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_669 arg5, swig_voidp arg6);
+extern swig_type_670 _wrap_dist_device_assignment_create_single_cdist_f6283ad4335f18f2(swig_type_671 arg1, swig_voidp arg2);
+extern swig_type_672 _wrap_dist_device_assignment_topology_cdist_f6283ad4335f18f2(swig_type_673 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_replicas_cdist_f6283ad4335f18f2(swig_type_674 arg1);
+extern swig_intgo _wrap_dist_device_assignment_num_logical_devices_cdist_f6283ad4335f18f2(swig_type_675 arg1);
+extern swig_type_676 _wrap_dist_device_assignment_device_cdist_f6283ad4335f18f2(swig_type_677 arg1, swig_intgo arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_678 _wrap_dist_device_assignment_device_name_cdist_f6283ad4335f18f2(swig_type_679 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_680 arg4, swig_type_681 arg5, swig_type_682 arg6);
+extern swig_type_683 _wrap_dist_device_assignment_host_name_cdist_f6283ad4335f18f2(swig_type_684 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_685 arg4, swig_type_686 arg5, swig_type_687 arg6);
+extern void _wrap_dist_partition_kind_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_kind_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_partition_num_logical_devices_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_num_logical_devices_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_partition_logical_device_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_logical_device_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_partition_uneven_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_uneven_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_partition_spmd_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_partition_spmd_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_partition_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_partition_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_partition_set_shape_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_688 arg2, swig_type_689 arg3);
+extern void _wrap_dist_partition_set_dimensions_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_690 arg2, swig_type_691 arg3);
+extern swig_type_692 _wrap_dist_partition_check_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_split_options_uneven_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_split_options_uneven_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_split_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_split_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_693 _wrap_dist_assign_to_logical_device_cdist_f6283ad4335f18f2(swig_type_694 arg1, swig_type_695 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_696 _wrap_dist_replicate_to_logical_devices_cdist_f6283ad4335f18f2(swig_type_697 arg1, swig_type_698 arg2, swig_voidp arg3);
+extern swig_intgo _wrap_dist_strategy_num_logical_devices_cdist_f6283ad4335f18f2(swig_type_699 arg1);
+extern swig_type_700 _wrap_dist_strategy_device_assignment_cdist_f6283ad4335f18f2(swig_type_701 arg1);
+extern swig_type_702 _wrap_dist_value_partition_cdist_f6283ad4335f18f2(swig_type_703 arg1, uintptr_t arg2);
+extern void _wrap_dist_devices_options_timeout_ns_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_704 arg2);
+extern swig_type_705 _wrap_dist_devices_options_timeout_ns_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_devices_options_cancel_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_706 arg2);
+extern swig_type_707 _wrap_dist_devices_options_cancel_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_devices_options_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_devices_options_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_devices_options_add_result_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_708 _wrap_dist_run_on_devices_cdist_f6283ad4335f18f2(swig_type_709 arg1, swig_type_710 arg2, swig_type_711 arg3, swig_type_712 arg4, uintptr_t arg5, swig_voidp arg6);
+extern swig_intgo _wrap_dist_device_replica_cdist_f6283ad4335f18f2(swig_type_713 arg1);
+extern swig_type_714 _wrap_dist_device_axis_cdist_f6283ad4335f18f2(swig_type_715 arg1, swig_type_716 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_717 _wrap_dist_device_axis_group_cdist_f6283ad4335f18f2(swig_type_718 arg1, swig_type_719 arg2, swig_voidp arg3);
+extern void _wrap_dist_halo_ndim_set_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_intgo arg2);
+extern swig_intgo _wrap_dist_halo_ndim_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_dist_halo_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_dist_halo_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern void _wrap_dist_halo_set_parts_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_720 arg2, swig_type_721 arg3);
+extern void _wrap_dist_halo_set_low_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_722 arg2, swig_type_723 arg3);
+extern void _wrap_dist_halo_set_high_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_724 arg2, swig_type_725 arg3);
+extern void _wrap_dist_halo_set_edges_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_726 arg2, swig_type_727 arg3);
+extern swig_type_728 _wrap_dist_halo_exchange_cdist_f6283ad4335f18f2(swig_type_729 arg1, swig_type_730 arg2, uintptr_t arg3, swig_type_731 arg4, uintptr_t arg5);
+extern swig_type_732 _wrap_dist_reshard_cdist_f6283ad4335f18f2(swig_type_733 arg1, uintptr_t arg2, uintptr_t arg3, swig_type_734 arg4, swig_type_735 arg5, uintptr_t arg6);
+extern swig_type_736 _wrap_dist_reshard_bytes_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_voidp arg5);
+extern swig_intgo _wrap_fail_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_type_737 arg2);
+extern swig_intgo _wrap_fail_as_told_cdist_f6283ad4335f18f2(swig_intgo arg1, swig_type_738 arg2);
+extern swig_type_739 _wrap_Text_text_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_740 _wrap_Text_explain_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_741 arg2);
+extern swig_type_742 _wrap_Text_explain_dataset_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_743 arg2);
+extern swig_type_744 _wrap_Text_explain_topology_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_745 arg2);
+extern swig_type_746 _wrap_Text_describe_value_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_747 arg2);
+extern swig_type_748 _wrap_Text_describe_variable_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_749 arg2);
+extern swig_type_750 _wrap_Text_write_trace_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_751 arg2);
+extern swig_type_752 _wrap_Text_write_metrics_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_753 arg2, swig_type_754 arg3);
+extern uintptr_t _wrap_new_Text_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_Text_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_755 _wrap_Stragglers_read_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_756 arg2);
+extern swig_type_757 _wrap_Stragglers_size_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_intgo _wrap_Stragglers_collective_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_758 arg2);
+extern swig_intgo _wrap_Stragglers_group_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_759 arg2);
+extern swig_intgo _wrap_Stragglers_replica_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_760 arg2);
+extern swig_type_761 _wrap_Stragglers_meetings_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_762 arg2);
+extern swig_type_763 _wrap_Stragglers_times_last_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_764 arg2);
+extern swig_type_765 _wrap_Stragglers_mean_late_ns_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_766 arg2);
+extern swig_type_767 _wrap_Stragglers_max_late_ns_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_768 arg2);
+extern swig_type_769 _wrap_Stragglers_tag_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_770 arg2);
+extern uintptr_t _wrap_new_Stragglers_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_Stragglers_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_771 _wrap_Numbers_size_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_772 _wrap_Numbers_at_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_773 arg2);
+extern void _wrap_Numbers_topology_mesh_shape_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_774 arg2);
+extern void _wrap_Numbers_topology_device_coordinates_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_775 arg2);
+extern void _wrap_Numbers_topology_missing_devices_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_776 arg2);
+extern void _wrap_Numbers_topology_serialized_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_777 arg2);
+extern void _wrap_Numbers_device_assignment_core_assignment_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_778 arg2);
+extern swig_type_779 _wrap_Numbers_device_assignment_coordinates_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_780 arg2, swig_intgo arg3, swig_intgo arg4);
+extern swig_type_781 _wrap_Numbers_device_assignment_lookup_replicas_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_782 arg2, swig_intgo arg3, swig_intgo arg4);
+extern void _wrap_Numbers_partition_shape_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_Numbers_partition_dimensions_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_783 _wrap_Numbers_partition_shard_cdist_f6283ad4335f18f2(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3);
+extern swig_type_784 _wrap_Numbers_value_shard_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_785 arg2, swig_intgo arg3, swig_type_786 arg4);
+extern swig_type_787 _wrap_Numbers_device_coordinates_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_788 arg2);
+extern uintptr_t _wrap_new_Numbers_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_Numbers_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_789 _wrap_topology_from_serialized_cdist_f6283ad4335f18f2(swig_type_790 arg1, swig_type_791 arg2, swig_voidp arg3);
+extern swig_type_792 _wrap_split_to_logical_devices_cdist_f6283ad4335f18f2(swig_type_793 arg1, swig_type_794 arg2, swig_type_795 arg3, swig_type_796 arg4, uintptr_t arg5, swig_voidp arg6);
+extern void _wrap_tensor_at_cdist_f6283ad4335f18f2(swig_type_797 arg1, swig_type_798 arg2, swig_type_799 arg3);
+extern void _wrap_Destinations_add_cdist_f6283ad4335f18f2(uintptr_t arg1, swig_type_800 arg2, swig_type_801 arg3, swig_type_802 arg4);
+extern uintptr_t _wrap_Destinations_get_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern uintptr_t _wrap_new_Destinations_cdist_f6283ad4335f18f2(void);
+extern void _wrap_delete_Destinations_cdist_f6283ad4335f18f2(uintptr_t arg1);
+extern swig_type_803 _wrap_quick_all_reduce_cdist_f6283ad4335f18f2(swig_type_804 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_805 arg4, swig_type_806 arg5, swig_type_807 arg6, swig_type_808 arg7);
+extern swig_type_809 _wrap_quick_broadcast_cdist_f6283ad4335f18f2(swig_type_810 arg1, swig_intgo arg2, swig_intgo arg3, swig_type_811 arg4, swig_type_812 arg5, swig_type_813 arg6, swig_type_814 arg7);
+extern swig_type_815 _wrap_run_until_cdist_f6283ad4335f18f2(swig_type_816 arg1, swig_type_817 arg2, swig_type_818 arg3);
+extern swig_type_819 _wrap_quick_barrier_cdist_f6283ad4335f18f2(swig_type_820 arg1, swig_type_821 arg2, swig_type_822 arg3);
 #undef intgo
 */
 import "C"
@@ -1600,996 +1583,989 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIST_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OK_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_OK_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_OK int = _swig_getDIST_OK()
 func _swig_getDIST_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_CANCELLED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_CANCELLED int = _swig_getDIST_CANCELLED()
 func _swig_getDIST_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_UNKNOWN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_UNKNOWN int = _swig_getDIST_UNKNOWN()
 func _swig_getDIST_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_INVALID_ARGUMENT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_INVALID_ARGUMENT int = _swig_getDIST_INVALID_ARGUMENT()
 func _swig_getDIST_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_DEADLINE_EXCEEDED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_DEADLINE_EXCEEDED int = _swig_getDIST_DEADLINE_EXCEEDED()
 func _swig_getDIST_NOT_FOUND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_NOT_FOUND_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_NOT_FOUND int = _swig_getDIST_NOT_FOUND()
 func _swig_getDIST_ALREADY_EXISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_ALREADY_EXISTS_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_ALREADY_EXISTS int = _swig_getDIST_ALREADY_EXISTS()
 func _swig_getDIST_PERMISSION_DENIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_PERMISSION_DENIED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_PERMISSION_DENIED int = _swig_getDIST_PERMISSION_DENIED()
 func _swig_getDIST_RESOURCE_EXHAUSTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_RESOURCE_EXHAUSTED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_RESOURCE_EXHAUSTED int = _swig_getDIST_RESOURCE_EXHAUSTED()
 func _swig_getDIST_FAILED_PRECONDITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_FAILED_PRECONDITION_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_FAILED_PRECONDITION int = _swig_getDIST_FAILED_PRECONDITION()
 func _swig_getDIST_ABORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_ABORTED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_ABORTED int = _swig_getDIST_ABORTED()
 func _swig_getDIST_OUT_OF_RANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_OUT_OF_RANGE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_OUT_OF_RANGE int = _swig_getDIST_OUT_OF_RANGE()
 func _swig_getDIST_UNIMPLEMENTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_UNIMPLEMENTED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_UNIMPLEMENTED int = _swig_getDIST_UNIMPLEMENTED()
 func _swig_getDIST_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_INTERNAL_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_INTERNAL int = _swig_getDIST_INTERNAL()
 func _swig_getDIST_UNAVAILABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_UNAVAILABLE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_UNAVAILABLE int = _swig_getDIST_UNAVAILABLE()
 func _swig_getDIST_DATA_LOSS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_DATA_LOSS_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_DATA_LOSS int = _swig_getDIST_DATA_LOSS()
 func _swig_getDIST_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F16_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_F16_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_F16 int = _swig_getDIST_F16()
 func _swig_getDIST_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BF16_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_BF16_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_BF16 int = _swig_getDIST_BF16()
 func _swig_getDIST_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F32_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_F32_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_F32 int = _swig_getDIST_F32()
 func _swig_getDIST_F64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_F64_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_F64_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_F64 int = _swig_getDIST_F64()
 func _swig_getDIST_I8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I8_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_I8_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_I8 int = _swig_getDIST_I8()
 func _swig_getDIST_U8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U8_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_U8_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_U8 int = _swig_getDIST_U8()
 func _swig_getDIST_I16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I16_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_I16_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_I16 int = _swig_getDIST_I16()
 func _swig_getDIST_U16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U16_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_U16_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_U16 int = _swig_getDIST_U16()
 func _swig_getDIST_I32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I32_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_I32_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_I32 int = _swig_getDIST_I32()
 func _swig_getDIST_U32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U32_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_U32_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_U32 int = _swig_getDIST_U32()
 func _swig_getDIST_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_I64_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_I64_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_I64 int = _swig_getDIST_I64()
 func _swig_getDIST_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_U64_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_U64_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_U64 int = _swig_getDIST_U64()
 func _swig_getDIST_COMPLEX64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COMPLEX64_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COMPLEX64 int = _swig_getDIST_COMPLEX64()
 func _swig_getDIST_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_BOOL_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_BOOL_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_BOOL int = _swig_getDIST_BOOL()
 func _swig_getDIST_REDUCE_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_SUM_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_SUM int = _swig_getDIST_REDUCE_SUM()
 func _swig_getDIST_REDUCE_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MEAN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_MEAN int = _swig_getDIST_REDUCE_MEAN()
 func _swig_getDIST_REDUCE_MIN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MIN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_MIN int = _swig_getDIST_REDUCE_MIN()
 func _swig_getDIST_REDUCE_MAX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_MAX_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_MAX int = _swig_getDIST_REDUCE_MAX()
 func _swig_getDIST_REDUCE_PROD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_PROD_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_PROD int = _swig_getDIST_REDUCE_PROD()
 func _swig_getDIST_REDUCE_USER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_REDUCE_USER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_REDUCE_USER int = _swig_getDIST_REDUCE_USER()
 func _swig_getDIST_COLLECTIVE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_NONE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_NONE int = _swig_getDIST_COLLECTIVE_NONE()
 func _swig_getDIST_COLLECTIVE_ALL_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_REDUCE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_REDUCE int = _swig_getDIST_COLLECTIVE_ALL_REDUCE()
 func _swig_getDIST_COLLECTIVE_BROADCAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BROADCAST_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BROADCAST int = _swig_getDIST_COLLECTIVE_BROADCAST()
 func _swig_getDIST_COLLECTIVE_BARRIER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_BARRIER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_BARRIER int = _swig_getDIST_COLLECTIVE_BARRIER()
 func _swig_getDIST_COLLECTIVE_MERGE_CALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_MERGE_CALL_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_MERGE_CALL int = _swig_getDIST_COLLECTIVE_MERGE_CALL()
 func _swig_getDIST_COLLECTIVE_RETURN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RETURN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RETURN int = _swig_getDIST_COLLECTIVE_RETURN()
 func _swig_getDIST_COLLECTIVE_REDUCE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE int = _swig_getDIST_COLLECTIVE_REDUCE()
 func _swig_getDIST_COLLECTIVE_REDUCE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_SCATTER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_SCATTER int = _swig_getDIST_COLLECTIVE_REDUCE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_GATHER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_GATHER int = _swig_getDIST_COLLECTIVE_ALL_GATHER()
 func _swig_getDIST_COLLECTIVE_GATHER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_GATHER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_GATHER int = _swig_getDIST_COLLECTIVE_GATHER()
 func _swig_getDIST_COLLECTIVE_SCATTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCATTER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCATTER int = _swig_getDIST_COLLECTIVE_SCATTER()
 func _swig_getDIST_COLLECTIVE_ALL_TO_ALL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_ALL_TO_ALL_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_ALL_TO_ALL int = _swig_getDIST_COLLECTIVE_ALL_TO_ALL()
 func _swig_getDIST_COLLECTIVE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_SCAN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_SCAN int = _swig_getDIST_COLLECTIVE_SCAN()
 func _swig_getDIST_COLLECTIVE_PERMUTE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_PERMUTE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_PERMUTE int = _swig_getDIST_COLLECTIVE_PERMUTE()
 func _swig_getDIST_COLLECTIVE_REDUCE_APPLY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_REDUCE_APPLY_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_REDUCE_APPLY int = _swig_getDIST_COLLECTIVE_REDUCE_APPLY()
 func _swig_getDIST_COLLECTIVE_HALO_EXCHANGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_HALO_EXCHANGE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_HALO_EXCHANGE int = _swig_getDIST_COLLECTIVE_HALO_EXCHANGE()
 func _swig_getDIST_COLLECTIVE_RESHARD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COLLECTIVE_RESHARD_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COLLECTIVE_RESHARD int = _swig_getDIST_COLLECTIVE_RESHARD()
 func _swig_getDIST_NUMERICS_ORDERED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_ORDERED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_NUMERICS_ORDERED int = _swig_getDIST_NUMERICS_ORDERED()
 func _swig_getDIST_NUMERICS_REPRODUCIBLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_NUMERICS_REPRODUCIBLE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_NUMERICS_REPRODUCIBLE int = _swig_getDIST_NUMERICS_REPRODUCIBLE()
 func _swig_getDIST_SCAN_INCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SCAN_INCLUSIVE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SCAN_INCLUSIVE int = _swig_getDIST_SCAN_INCLUSIVE()
 func _swig_getDIST_SCAN_EXCLUSIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SCAN_EXCLUSIVE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SCAN_EXCLUSIVE int = _swig_getDIST_SCAN_EXCLUSIVE()
 func _swig_getDIST_STRATEGY_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MIRRORED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_STRATEGY_MIRRORED int = _swig_getDIST_STRATEGY_MIRRORED()
 func _swig_getDIST_STRATEGY_ONE_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_ONE_DEVICE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_STRATEGY_ONE_DEVICE int = _swig_getDIST_STRATEGY_ONE_DEVICE()
 func _swig_getDIST_STRATEGY_DEFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_DEFAULT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_STRATEGY_DEFAULT int = _swig_getDIST_STRATEGY_DEFAULT()
 func _swig_getDIST_STRATEGY_CENTRAL_STORAGE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_CENTRAL_STORAGE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_STRATEGY_CENTRAL_STORAGE int = _swig_getDIST_STRATEGY_CENTRAL_STORAGE()
 func _swig_getDIST_STRATEGY_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_STRATEGY_MESH_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_STRATEGY_MESH int = _swig_getDIST_STRATEGY_MESH()
 func _swig_getDIST_THREADS_CALLER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_THREADS_CALLER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_THREADS_CALLER int = _swig_getDIST_THREADS_CALLER()
 func _swig_getDIST_THREADS_LIBRARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_THREADS_LIBRARY_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_THREADS_LIBRARY int = _swig_getDIST_THREADS_LIBRARY()
 func _swig_getDIST_THREADS_HOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_THREADS_HOST_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_THREADS_HOST int = _swig_getDIST_THREADS_HOST()
 func _swig_getDIST_PLACEMENT_FREE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_FREE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_PLACEMENT_FREE int = _swig_getDIST_PLACEMENT_FREE()
 func _swig_getDIST_PLACEMENT_CORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_PLACEMENT_CORES_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_PLACEMENT_CORES int = _swig_getDIST_PLACEMENT_CORES()
 func _swig_getDIST_VALUE_TENSOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_TENSOR_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_TENSOR int = _swig_getDIST_VALUE_TENSOR()
 func _swig_getDIST_VALUE_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_PER_REPLICA_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_PER_REPLICA int = _swig_getDIST_VALUE_PER_REPLICA()
 func _swig_getDIST_VALUE_MIRRORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_MIRRORED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_MIRRORED int = _swig_getDIST_VALUE_MIRRORED()
 func _swig_getDIST_VALUE_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_LIST_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_LIST int = _swig_getDIST_VALUE_LIST()
 func _swig_getDIST_VALUE_DICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_DICT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_DICT int = _swig_getDIST_VALUE_DICT()
 func _swig_getDIST_VALUE_VARIABLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_VARIABLE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_VARIABLE int = _swig_getDIST_VALUE_VARIABLE()
 func _swig_getDIST_VALUE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_NONE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_NONE int = _swig_getDIST_VALUE_NONE()
 func _swig_getDIST_VALUE_TUPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_TUPLE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_TUPLE int = _swig_getDIST_VALUE_TUPLE()
 func _swig_getDIST_VALUE_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_TEXT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_TEXT int = _swig_getDIST_VALUE_TEXT()
 func _swig_getDIST_VALUE_OBJECT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_OBJECT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_OBJECT int = _swig_getDIST_VALUE_OBJECT()
 func _swig_getDIST_VALUE_INDEXED_SLICES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_INDEXED_SLICES_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_INDEXED_SLICES int = _swig_getDIST_VALUE_INDEXED_SLICES()
 func _swig_getDIST_VALUE_RAGGED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_RAGGED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_RAGGED int = _swig_getDIST_VALUE_RAGGED()
 func _swig_getDIST_VALUE_SPARSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_SPARSE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_SPARSE int = _swig_getDIST_VALUE_SPARSE()
 func _swig_getDIST_VALUE_SHARDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_VALUE_SHARDED_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_VALUE_SHARDED int = _swig_getDIST_VALUE_SHARDED()
 func _swig_getDIST_SYNCHRONIZATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_AUTO_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_AUTO int = _swig_getDIST_SYNCHRONIZATION_AUTO()
 func _swig_getDIST_SYNCHRONIZATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_NONE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_NONE int = _swig_getDIST_SYNCHRONIZATION_NONE()
 func _swig_getDIST_SYNCHRONIZATION_ON_WRITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_WRITE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_WRITE int = _swig_getDIST_SYNCHRONIZATION_ON_WRITE()
 func _swig_getDIST_SYNCHRONIZATION_ON_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SYNCHRONIZATION_ON_READ_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SYNCHRONIZATION_ON_READ int = _swig_getDIST_SYNCHRONIZATION_ON_READ()
 func _swig_getDIST_AGGREGATION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_NONE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_AGGREGATION_NONE int = _swig_getDIST_AGGREGATION_NONE()
 func _swig_getDIST_AGGREGATION_SUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_SUM_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_AGGREGATION_SUM int = _swig_getDIST_AGGREGATION_SUM()
 func _swig_getDIST_AGGREGATION_MEAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_MEAN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_AGGREGATION_MEAN int = _swig_getDIST_AGGREGATION_MEAN()
 func _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_AGGREGATION_ONLY_FIRST_REPLICA_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_AGGREGATION_ONLY_FIRST_REPLICA int = _swig_getDIST_AGGREGATION_ONLY_FIRST_REPLICA()
 func _swig_getDIST_ASSIGN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_ASSIGN int = _swig_getDIST_ASSIGN()
 func _swig_getDIST_ASSIGN_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_ADD_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_ASSIGN_ADD int = _swig_getDIST_ASSIGN_ADD()
 func _swig_getDIST_ASSIGN_SUB() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_ASSIGN_SUB_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_ASSIGN_SUB int = _swig_getDIST_ASSIGN_SUB()
-func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
-func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
-func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
-func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
-func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
-func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
-func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
-func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
 func _swig_getDIST_COMMUNICATION_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_AUTO_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_AUTO int = _swig_getDIST_COMMUNICATION_AUTO()
 func _swig_getDIST_COMMUNICATION_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_RING_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_RING int = _swig_getDIST_COMMUNICATION_RING()
 func _swig_getDIST_COMMUNICATION_NCCL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_COMMUNICATION_NCCL_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_COMMUNICATION_NCCL int = _swig_getDIST_COMMUNICATION_NCCL()
-func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
-func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
-func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
-func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
-func _swig_getDIST_CROSS_DEVICE_COLLECTIVE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_COLLECTIVE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_COLLECTIVE int = _swig_getDIST_CROSS_DEVICE_COLLECTIVE()
-func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
 func _swig_getDIST_INPUT_PER_WORKER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_WORKER_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_INPUT_PER_WORKER int = _swig_getDIST_INPUT_PER_WORKER()
 func _swig_getDIST_INPUT_PER_REPLICA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_INPUT_PER_REPLICA_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_INPUT_PER_REPLICA int = _swig_getDIST_INPUT_PER_REPLICA()
 func _swig_getDIST_SHARD_OFF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SHARD_OFF_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SHARD_OFF int = _swig_getDIST_SHARD_OFF()
 func _swig_getDIST_SHARD_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SHARD_AUTO_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SHARD_AUTO int = _swig_getDIST_SHARD_AUTO()
 func _swig_getDIST_SHARD_FILE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SHARD_FILE_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SHARD_FILE int = _swig_getDIST_SHARD_FILE()
 func _swig_getDIST_SHARD_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SHARD_DATA_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SHARD_DATA int = _swig_getDIST_SHARD_DATA()
 func _swig_getDIST_SHARD_HINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_SHARD_HINT_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_SHARD_HINT int = _swig_getDIST_SHARD_HINT()
-func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
-func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
-func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
-func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
-func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
 func _swig_getDIST_DEVICE_ORDER_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_AUTO_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_AUTO int = _swig_getDIST_DEVICE_ORDER_AUTO()
 func _swig_getDIST_DEVICE_ORDER_RING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_RING_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_RING int = _swig_getDIST_DEVICE_ORDER_RING()
 func _swig_getDIST_DEVICE_ORDER_MESH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_DEVICE_ORDER_MESH_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_DEVICE_ORDER_MESH int = _swig_getDIST_DEVICE_ORDER_MESH()
-func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
-func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
-func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
-func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
-func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
-func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
-func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
-func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_bf9f84bc75002850())
-	return swig_r
-}
-
-var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
 func _swig_getDIST_MAX_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_MAX_REPLICAS_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_MAX_REPLICAS int = _swig_getDIST_MAX_REPLICAS()
 func _swig_getDIST_MAX_CONTRIBUTIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_MAX_CONTRIBUTIONS_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_MAX_CONTRIBUTIONS int = _swig_getDIST_MAX_CONTRIBUTIONS()
 func _swig_getDIST_MAX_NDIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_MAX_NDIM_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_MAX_NDIM int = _swig_getDIST_MAX_NDIM()
 func _swig_getDIST_MAX_TAG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_MAX_TAG_BYTES_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_MAX_TAG_BYTES int = _swig_getDIST_MAX_TAG_BYTES()
 func _swig_getDIST_MAX_MESH_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_MAX_MESH_POSITIONS_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_MAX_MESH_POSITIONS int = _swig_getDIST_MAX_MESH_POSITIONS()
 func _swig_getDIST_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_LOG_ERROR_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_LOG_ERROR int = _swig_getDIST_LOG_ERROR()
 func _swig_getDIST_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_LOG_WARNING_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_LOG_WARNING int = _swig_getDIST_LOG_WARNING()
 func _swig_getDIST_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_DIST_LOG_INFO_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 var DIST_LOG_INFO int = _swig_getDIST_LOG_INFO()
+func _swig_getDIST_SCATTER_ADD() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_ADD_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_ADD int = _swig_getDIST_SCATTER_ADD()
+func _swig_getDIST_SCATTER_SUB() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_SUB_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_SUB int = _swig_getDIST_SCATTER_SUB()
+func _swig_getDIST_SCATTER_UPDATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_UPDATE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_UPDATE int = _swig_getDIST_SCATTER_UPDATE()
+func _swig_getDIST_SCATTER_MUL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MUL_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_MUL int = _swig_getDIST_SCATTER_MUL()
+func _swig_getDIST_SCATTER_DIV() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_DIV_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_DIV int = _swig_getDIST_SCATTER_DIV()
+func _swig_getDIST_SCATTER_MIN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MIN_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_MIN int = _swig_getDIST_SCATTER_MIN()
+func _swig_getDIST_SCATTER_MAX() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_MAX_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_MAX int = _swig_getDIST_SCATTER_MAX()
+func _swig_getDIST_SCATTER_BATCH_UPDATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_SCATTER_BATCH_UPDATE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_SCATTER_BATCH_UPDATE int = _swig_getDIST_SCATTER_BATCH_UPDATE()
+func _swig_getDIST_CROSS_DEVICE_DEFAULT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_DEFAULT_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_DEFAULT int = _swig_getDIST_CROSS_DEVICE_DEFAULT()
+func _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE int = _swig_getDIST_CROSS_DEVICE_REDUCTION_TO_ONE_DEVICE()
+func _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HIERARCHICAL_COPY_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_HIERARCHICAL_COPY int = _swig_getDIST_CROSS_DEVICE_HIERARCHICAL_COPY()
+func _swig_getDIST_CROSS_DEVICE_NCCL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_NCCL_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_NCCL int = _swig_getDIST_CROSS_DEVICE_NCCL()
+func _swig_getDIST_CROSS_DEVICE_HOST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_CROSS_DEVICE_HOST_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_CROSS_DEVICE_HOST int = _swig_getDIST_CROSS_DEVICE_HOST()
+func _swig_getDIST_METRIC_SUM() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_SUM_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_METRIC_SUM int = _swig_getDIST_METRIC_SUM()
+func _swig_getDIST_METRIC_MEAN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_MEAN_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_METRIC_MEAN int = _swig_getDIST_METRIC_MEAN()
+func _swig_getDIST_METRIC_ACCURACY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_METRIC_ACCURACY_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_METRIC_ACCURACY int = _swig_getDIST_METRIC_ACCURACY()
+func _swig_getDIST_APPLY_SGD() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_APPLY_SGD_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_APPLY_SGD int = _swig_getDIST_APPLY_SGD()
+func _swig_getDIST_APPLY_CALLBACK() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_APPLY_CALLBACK_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_APPLY_CALLBACK int = _swig_getDIST_APPLY_CALLBACK()
+func _swig_getDIST_PARTITION_SPLIT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PARTITION_SPLIT_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_PARTITION_SPLIT int = _swig_getDIST_PARTITION_SPLIT()
+func _swig_getDIST_PARTITION_ASSIGN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PARTITION_ASSIGN_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_PARTITION_ASSIGN int = _swig_getDIST_PARTITION_ASSIGN()
+func _swig_getDIST_PARTITION_REPLICATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_PARTITION_REPLICATE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_PARTITION_REPLICATE int = _swig_getDIST_PARTITION_REPLICATE()
+func _swig_getDIST_EDGE_ZERO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_EDGE_ZERO_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_EDGE_ZERO int = _swig_getDIST_EDGE_ZERO()
+func _swig_getDIST_EDGE_WRAP() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_EDGE_WRAP_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_EDGE_WRAP int = _swig_getDIST_EDGE_WRAP()
+func _swig_getDIST_EDGE_CLAMP() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_EDGE_CLAMP_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_EDGE_CLAMP int = _swig_getDIST_EDGE_CLAMP()
+func _swig_getDIST_EDGE_REFLECT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_EDGE_REFLECT_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_EDGE_REFLECT int = _swig_getDIST_EDGE_REFLECT()
+func _swig_getDIST_EDGE_NONE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_EDGE_NONE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_EDGE_NONE int = _swig_getDIST_EDGE_NONE()
 
 // StatusError is a status that is not OK: the record of dist_swig_error() in dist.i.
 type StatusError struct{ Record string }
@@ -2610,7 +2586,7 @@ func swigTexts(texts []string) string {
 
 func Memory_counter() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_counter_cdist_bf9f84bc75002850())
+	swig_r = (int64)(C._wrap_memory_counter_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
@@ -2632,17 +2608,17 @@ func (p *_swig_DirectorCallbacks) DirectorInterface() interface{} {
 
 func NewDirectorCallbacks(v interface{}) Callbacks {
 	p := &_swig_DirectorCallbacks{0, v}
-	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_bf9f84bc75002850(C.int(swigDirectorAdd(p))))
+	p.SwigcptrCallbacks = SwigcptrCallbacks(C._wrap__swig_NewDirectorCallbacksCallbacks_cdist_f6283ad4335f18f2(C.int(swigDirectorAdd(p))))
 	return p
 }
 
 func DeleteDirectorCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_DeleteDirectorCallbacks_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_DeleteDirectorCallbacks_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
-//export Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850
-func Swiggo_DeleteDirector_Callbacks_cdist_bf9f84bc75002850(c int) {
+//export Swiggo_DeleteDirector_Callbacks_cdist_f6283ad4335f18f2
+func Swiggo_DeleteDirector_Callbacks_cdist_f6283ad4335f18f2(c int) {
 	swigDirectorLookup(c).(*_swig_DirectorCallbacks).SwigcptrCallbacks = 0
 	swigDirectorDelete(c)
 }
@@ -2658,8 +2634,8 @@ func (swig_p *_swig_DirectorCallbacks) Replica(token int64, replica int64) int {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_replica_cdist_bf9f84bc75002850(swig_c int, token int64, replica int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_replica_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_replica_cdist_f6283ad4335f18f2(swig_c int, token int64, replica int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Replica(token, replica)
@@ -2677,8 +2653,8 @@ func (swig_p *_swig_DirectorCallbacks) Values(token int64, replica int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_values_cdist_bf9f84bc75002850(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_values_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_values_cdist_f6283ad4335f18f2(swig_c int, token int64, replica int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Values(token, replica, args, kwargs)
@@ -2696,8 +2672,8 @@ func (swig_p *_swig_DirectorCallbacks) Merge(token int64, strategy int64, args i
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_merge_cdist_bf9f84bc75002850(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_merge_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_merge_cdist_f6283ad4335f18f2(swig_c int, token int64, strategy int64, args int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Merge(token, strategy, args)
@@ -2715,8 +2691,8 @@ func (swig_p *_swig_DirectorCallbacks) Update(token int64, copy int64, args int6
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_update_cdist_bf9f84bc75002850(swig_c int, token int64, copy int64, args int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_update_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_update_cdist_f6283ad4335f18f2(swig_c int, token int64, copy int64, args int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Update(token, copy, args)
@@ -2734,8 +2710,8 @@ func (swig_p *_swig_DirectorCallbacks) Update_values(token int64, replica int, d
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_update_values_cdist_bf9f84bc75002850(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_update_values_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_update_values_cdist_f6283ad4335f18f2(swig_c int, token int64, replica int, device string, copy int64, args int64, kwargs int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -2757,8 +2733,8 @@ func (swig_p *_swig_DirectorCallbacks) Source(token int64, index int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_source_cdist_bf9f84bc75002850(swig_c int, token int64, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_source_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_source_cdist_f6283ad4335f18f2(swig_c int, token int64, index int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Source(token, index)
@@ -2776,8 +2752,8 @@ func (swig_p *_swig_DirectorCallbacks) File_source(token int64, file int64, name
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_file_source_cdist_bf9f84bc75002850(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_file_source_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_file_source_cdist_f6283ad4335f18f2(swig_c int, token int64, file int64, name string, index int64) (swig_result int64) {
 	var swig_r int64
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
@@ -2799,8 +2775,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset(token int64, num_pipelines int, p
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_dataset_cdist_bf9f84bc75002850(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_dataset_cdist_f6283ad4335f18f2(swig_c int, token int64, num_pipelines int, pipeline int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset(token, num_pipelines, pipeline, num_replicas)
@@ -2818,8 +2794,8 @@ func (swig_p *_swig_DirectorCallbacks) Dataset_reduce(token int64, state int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_bf9f84bc75002850(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_dataset_reduce_cdist_f6283ad4335f18f2(swig_c int, token int64, state int64, batch int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Dataset_reduce(token, state, batch)
@@ -2837,8 +2813,8 @@ func (swig_p *_swig_DirectorCallbacks) Value(token int64, replica int, num_repli
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_value_cdist_bf9f84bc75002850(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_value_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_value_cdist_f6283ad4335f18f2(swig_c int, token int64, replica int, num_replicas int) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Value(token, replica, num_replicas)
@@ -2856,8 +2832,8 @@ func (swig_p *_swig_DirectorCallbacks) Initial(token int64) int64 {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_initial_cdist_bf9f84bc75002850(swig_c int, token int64) (swig_result int64) {
+//export Swig_DirectorCallbacks_callback_initial_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_initial_cdist_f6283ad4335f18f2(swig_c int, token int64) (swig_result int64) {
 	var swig_r int64
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Initial(token)
@@ -2876,8 +2852,8 @@ func (swig_p *_swig_DirectorCallbacks) Loop(token int64, begin int64, end int64)
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_loop_cdist_bf9f84bc75002850(swig_c int, token int64, begin int64, end int64) {
+//export Swig_DirectorCallbacks_callback_loop_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_loop_cdist_f6283ad4335f18f2(swig_c int, token int64, begin int64, end int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Loop(token, begin, end)
 }
@@ -2894,8 +2870,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce(token int64, acc int64, in int64, 
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_reduce_cdist_bf9f84bc75002850(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
+//export Swig_DirectorCallbacks_callback_reduce_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_reduce_cdist_f6283ad4335f18f2(swig_c int, token int64, acc int64, in int64, count int64, dtype int) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Reduce(token, acc, in, count, dtype)
 }
@@ -2912,8 +2888,8 @@ func (swig_p *_swig_DirectorCallbacks) Apply(token int64, tensor int64, first in
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_apply_cdist_bf9f84bc75002850(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
+//export Swig_DirectorCallbacks_callback_apply_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_apply_cdist_f6283ad4335f18f2(swig_c int, token int64, tensor int64, first int64, count int64, dtype int, gradient int64, parameter int64, num_states int, states int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Apply(token, tensor, first, count, dtype, gradient, parameter, num_states, states)
 }
@@ -2929,8 +2905,8 @@ func (swig_p *_swig_DirectorCallbacks) Reduce_components(token int64, op int, co
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_reduce_components_cdist_bf9f84bc75002850(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_reduce_components_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_reduce_components_cdist_f6283ad4335f18f2(swig_c int, token int64, op int, components int64, n int64, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Reduce_components(token, op, components, n, out)
@@ -2948,8 +2924,8 @@ func (swig_p *_swig_DirectorCallbacks) Broadcast_copies(token int64, value int64
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_bf9f84bc75002850(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_broadcast_copies_cdist_f6283ad4335f18f2(swig_c int, token int64, value int64, copies int64, n int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Broadcast_copies(token, value, copies, n)
@@ -2967,8 +2943,8 @@ func (swig_p *_swig_DirectorCallbacks) Gather_components(token int64, components
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_gather_components_cdist_bf9f84bc75002850(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
+//export Swig_DirectorCallbacks_callback_gather_components_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_gather_components_cdist_f6283ad4335f18f2(swig_c int, token int64, components int64, n int64, axis int, out int64) (swig_result int) {
 	var swig_r int
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_r = swig_p.Gather_components(token, components, n, axis, out)
@@ -2987,8 +2963,8 @@ func (swig_p *_swig_DirectorCallbacks) Log(token int64, level int, message strin
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_log_cdist_bf9f84bc75002850(swig_c int, token int64, level int, message string) {
+//export Swig_DirectorCallbacks_callback_log_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_log_cdist_f6283ad4335f18f2(swig_c int, token int64, level int, message string) {
 	var _swig_i_2 string
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 
@@ -3009,8 +2985,8 @@ func (swig_p *_swig_DirectorCallbacks) Release(token int64) {
 	panic("call to pure virtual method")
 }
 
-//export Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850
-func Swig_DirectorCallbacks_callback_release_cdist_bf9f84bc75002850(swig_c int, token int64) {
+//export Swig_DirectorCallbacks_callback_release_cdist_f6283ad4335f18f2
+func Swig_DirectorCallbacks_callback_release_cdist_f6283ad4335f18f2(swig_c int, token int64) {
 	swig_p := swigDirectorLookup(swig_c).(*_swig_DirectorCallbacks)
 	swig_p.Release(token)
 }
@@ -3030,7 +3006,7 @@ func (p SwigcptrCallbacks) DirectorInterface() interface{} {
 
 func DeleteCallbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Callbacks_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Callbacks_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
@@ -3038,7 +3014,7 @@ func (arg1 SwigcptrCallbacks) Replica(arg2 int64, arg3 int64) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_Callbacks_replica_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
+	swig_r = (int)(C._wrap_Callbacks_replica_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_2(_swig_i_1), C.swig_type_3(_swig_i_2)))
 	return swig_r
 }
 
@@ -3049,7 +3025,7 @@ func (arg1 SwigcptrCallbacks) Values(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_values_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_values_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_5(_swig_i_1), C.swig_type_6(_swig_i_2), C.swig_type_7(_swig_i_3), C.swig_type_8(_swig_i_4)))
 	return swig_r
 }
 
@@ -3059,7 +3035,7 @@ func (arg1 SwigcptrCallbacks) Merge(arg2 int64, arg3 int64, arg4 int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_merge_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1), C.swig_type_11(_swig_i_2), C.swig_type_12(_swig_i_3)))
 	return swig_r
 }
 
@@ -3069,7 +3045,7 @@ func (arg1 SwigcptrCallbacks) Update(arg2 int64, arg3 int64, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int)(C._wrap_Callbacks_update_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
+	swig_r = (int)(C._wrap_Callbacks_update_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_13(_swig_i_1), C.swig_type_14(_swig_i_2), C.swig_type_15(_swig_i_3)))
 	return swig_r
 }
 
@@ -3082,7 +3058,7 @@ func (arg1 SwigcptrCallbacks) Update_values(arg2 int64, arg3 int, arg4 string, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
+	swig_r = (int64)(C._wrap_Callbacks_update_values_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_17(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_3)), C.swig_type_19(_swig_i_4), C.swig_type_20(_swig_i_5), C.swig_type_21(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3094,7 +3070,7 @@ func (arg1 SwigcptrCallbacks) Source(arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_Callbacks_source_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
+	swig_r = (int64)(C._wrap_Callbacks_source_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_23(_swig_i_1), C.swig_type_24(_swig_i_2)))
 	return swig_r
 }
 
@@ -3105,7 +3081,7 @@ func (arg1 SwigcptrCallbacks) File_source(arg2 int64, arg3 int64, arg4 string, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_file_source_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3119,7 +3095,7 @@ func (arg1 SwigcptrCallbacks) Dataset(arg2 int64, arg3 int, arg4 int, arg5 int) 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4)))
 	return swig_r
 }
 
@@ -3129,7 +3105,7 @@ func (arg1 SwigcptrCallbacks) Dataset_reduce(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_dataset_reduce_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1), C.swig_type_34(_swig_i_2), C.swig_type_35(_swig_i_3)))
 	return swig_r
 }
 
@@ -3139,7 +3115,7 @@ func (arg1 SwigcptrCallbacks) Value(arg2 int64, arg3 int, arg4 int) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_Callbacks_value_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
+	swig_r = (int64)(C._wrap_Callbacks_value_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3)))
 	return swig_r
 }
 
@@ -3147,7 +3123,7 @@ func (arg1 SwigcptrCallbacks) Initial(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Callbacks_initial_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1)))
 	return swig_r
 }
 
@@ -3156,7 +3132,7 @@ func (arg1 SwigcptrCallbacks) Loop(arg2 int64, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_loop_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
+	C._wrap_Callbacks_loop_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_40(_swig_i_1), C.swig_type_41(_swig_i_2), C.swig_type_42(_swig_i_3))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int) {
@@ -3166,7 +3142,7 @@ func (arg1 SwigcptrCallbacks) Reduce(arg2 int64, arg3 int64, arg4 int64, arg5 in
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_Callbacks_reduce_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_Callbacks_reduce_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_type_44(_swig_i_2), C.swig_type_45(_swig_i_3), C.swig_type_46(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 int64) {
@@ -3180,7 +3156,7 @@ func (arg1 SwigcptrCallbacks) Apply(arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_Callbacks_apply_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
+	C._wrap_Callbacks_apply_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1), C.swig_type_48(_swig_i_2), C.swig_type_49(_swig_i_3), C.swig_type_50(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_51(_swig_i_6), C.swig_type_52(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_type_53(_swig_i_9))
 }
 
 func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64, arg5 int64, arg6 int64) (_swig_ret int) {
@@ -3191,7 +3167,7 @@ func (arg1 SwigcptrCallbacks) Reduce_components(arg2 int64, arg3 int, arg4 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_reduce_components_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_54(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_55(_swig_i_3), C.swig_type_56(_swig_i_4), C.swig_type_57(_swig_i_5)))
 	return swig_r
 }
 
@@ -3202,7 +3178,7 @@ func (arg1 SwigcptrCallbacks) Broadcast_copies(arg2 int64, arg3 int64, arg4 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
+	swig_r = (int)(C._wrap_Callbacks_broadcast_copies_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_58(_swig_i_1), C.swig_type_59(_swig_i_2), C.swig_type_60(_swig_i_3), C.swig_type_61(_swig_i_4)))
 	return swig_r
 }
 
@@ -3214,7 +3190,7 @@ func (arg1 SwigcptrCallbacks) Gather_components(arg2 int64, arg3 int64, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
+	swig_r = (int)(C._wrap_Callbacks_gather_components_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), C.swig_type_63(_swig_i_2), C.swig_type_64(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_65(_swig_i_5)))
 	return swig_r
 }
 
@@ -3223,7 +3199,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Callbacks_log_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Callbacks_log_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3232,7 +3208,7 @@ func (arg1 SwigcptrCallbacks) Log(arg2 int64, arg3 int, arg4 string) {
 func (arg1 SwigcptrCallbacks) Release(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Callbacks_release_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_Callbacks_release_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
 }
 
 type Callbacks interface {
@@ -3262,22 +3238,22 @@ type Callbacks interface {
 
 func Set_callbacks(arg1 Callbacks) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_set_callbacks_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_set_callbacks_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 const DIST_VERSION_MAJOR int = 0
-const DIST_VERSION_MINOR int = 1
+const DIST_VERSION_MINOR int = 2
 const DIST_VERSION_PATCH int = 0
 func Dist_version() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_version_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_dist_version_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 func Dist_has_feature(arg1 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_has_feature_cdist_bf9f84bc75002850(*(*C.swig_type_69)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_dist_has_feature_cdist_f6283ad4335f18f2(*(*C.swig_type_69)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3287,7 +3263,7 @@ func Dist_has_feature(arg1 string) (_swig_ret int) {
 func Dist_status_name(arg1 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_status_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_dist_status_name_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -3298,7 +3274,7 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_fail_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_fail_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -3312,156 +3288,103 @@ func Dist_fail(arg1 int, arg2 string) (_swig_ret error) {
 	return swig_r_1
 }
 
-func Dist_reduce_op_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_reduce_op_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+func _swig_getDIST_ENUM_STATUS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_STATUS_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_communication_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_communication_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_STATUS int = _swig_getDIST_ENUM_STATUS()
+func _swig_getDIST_ENUM_DTYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_DTYPE_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_cross_device_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_DTYPE int = _swig_getDIST_ENUM_DTYPE()
+func _swig_getDIST_ENUM_REDUCE_OP() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_REDUCE_OP_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_synchronization_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_synchronization_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_REDUCE_OP int = _swig_getDIST_ENUM_REDUCE_OP()
+func _swig_getDIST_ENUM_VALUE_REDUCTION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_VALUE_REDUCTION_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_aggregation_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_aggregation_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_VALUE_REDUCTION int = _swig_getDIST_ENUM_VALUE_REDUCTION()
+func _swig_getDIST_ENUM_COLLECTIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_COLLECTIVE_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_input_mode_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_input_mode_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_COLLECTIVE int = _swig_getDIST_ENUM_COLLECTIVE()
+func _swig_getDIST_ENUM_SYNCHRONIZATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_SYNCHRONIZATION_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_shard_policy_name(arg1 int) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_shard_policy_name_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
+var DIST_ENUM_SYNCHRONIZATION int = _swig_getDIST_ENUM_SYNCHRONIZATION()
+func _swig_getDIST_ENUM_AGGREGATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_AGGREGATION_cdist_f6283ad4335f18f2())
+	return swig_r
 }
 
-func Dist_communication_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+var DIST_ENUM_AGGREGATION int = _swig_getDIST_ENUM_AGGREGATION()
+func _swig_getDIST_ENUM_COMMUNICATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_COMMUNICATION_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_ENUM_COMMUNICATION int = _swig_getDIST_ENUM_COMMUNICATION()
+func _swig_getDIST_ENUM_CROSS_DEVICE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_CROSS_DEVICE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_ENUM_CROSS_DEVICE int = _swig_getDIST_ENUM_CROSS_DEVICE()
+func _swig_getDIST_ENUM_INPUT_MODE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_INPUT_MODE_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_ENUM_INPUT_MODE int = _swig_getDIST_ENUM_INPUT_MODE()
+func _swig_getDIST_ENUM_SHARD_POLICY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_DIST_ENUM_SHARD_POLICY_cdist_f6283ad4335f18f2())
+	return swig_r
+}
+
+var DIST_ENUM_SHARD_POLICY int = _swig_getDIST_ENUM_SHARD_POLICY()
+func Dist_enum_name(arg1 int, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_communication_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_81)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_enum_name_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
 	return swig_r_1
 }
 
-func Dist_synchronization_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
+func Dist_enum_from_name(arg1 int, arg2 string, arg3 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_synchronization_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_83)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_enum_from_name_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_aggregation_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_aggregation_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_85)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_input_mode_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_input_mode_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_87)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_shard_policy_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_shard_policy_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = arg2
 	}
 	var swig_r_1 error
 
@@ -3484,72 +3407,72 @@ func (p SwigcptrDist_strategy_options) SwigIsDist_strategy_options() {
 func (arg1 SwigcptrDist_strategy_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_kind_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_kind_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_kind_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_num_replicas_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_num_replicas_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_num_replicas_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetThreads(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_threads_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_threads_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetThreads() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_threads_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetPlacement(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_placement_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_placement_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetPlacement() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_placement_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_timeout_ns_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_90(_swig_i_1))
+	C._wrap_dist_strategy_options_timeout_ns_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_timeout_ns_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_parameter_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_strategy_options_parameter_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3558,7 +3481,7 @@ func (arg1 SwigcptrDist_strategy_options) SetParameter_device(arg2 string) {
 func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_options_parameter_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -3568,101 +3491,101 @@ func (arg1 SwigcptrDist_strategy_options) GetParameter_device() (_swig_ret strin
 func (arg1 SwigcptrDist_strategy_options) SetCommunication(arg2 Dist_communication_options) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_strategy_options_communication_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_strategy_options_communication_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCommunication() (_swig_ret Dist_communication_options) {
 	var swig_r Dist_communication_options
 	_swig_i_0 := arg1
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_dist_strategy_options_communication_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetCross_device(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_cross_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1))
+	C._wrap_dist_strategy_options_cross_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_80(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetCross_device() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_cross_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetDevice_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_device_assignment_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1))
+	C._wrap_dist_strategy_options_device_assignment_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_82(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetDevice_assignment() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_device_assignment_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetUse_spmd_partitioning(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_options_use_spmd_partitioning_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetUse_spmd_partitioning() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_options_use_spmd_partitioning_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetStack_size_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1))
+	C._wrap_dist_strategy_options_stack_size_bytes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_84(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetStack_size_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_stack_size_bytes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) SetAsync_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_async_bytes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1))
+	C._wrap_dist_strategy_options_async_bytes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_86(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) GetAsync_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_strategy_options_async_bytes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_strategy_options_count_memory_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_strategy_options_count_memory_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_strategy_options() (_swig_ret Dist_strategy_options) {
 	var swig_r Dist_strategy_options
-	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_strategy_options)(SwigcptrDist_strategy_options(C._wrap_new_dist_strategy_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_strategy_options(arg1 Dist_strategy_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_log(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_options_set_log_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1))
+	C._wrap_dist_strategy_options_set_log_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_88(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64) {
@@ -3672,7 +3595,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_devices(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_strategy_options_set_devices_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.swig_type_104(_swig_i_2))
+	C._wrap_dist_strategy_options_set_devices_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.swig_type_90(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3686,7 +3609,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_axes(arg2 []string, arg3 []int32, 
 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_strategy_options_set_axes_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2)), C.swig_type_107(_swig_i_3))
+	C._wrap_dist_strategy_options_set_axes_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)), C.swig_type_93(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -3702,7 +3625,7 @@ func (arg1 SwigcptrDist_strategy_options) Set_functions(arg2 int64, arg3 int, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_dist_strategy_options_set_functions_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
+	C._wrap_dist_strategy_options_set_functions_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5))
 }
 
 type Dist_strategy_options interface {
@@ -3743,7 +3666,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_create_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_create_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3757,22 +3680,7 @@ func Dist_strategy_create(arg1 Dist_strategy_options, arg2 *int64) (_swig_ret er
 func Dist_strategy_destroy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_destroy_cdist_bf9f84bc75002850(C.swig_type_111(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_bf9f84bc75002850(C.swig_type_113(_swig_i_0), C.swig_type_114(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_destroy_cdist_f6283ad4335f18f2(C.swig_type_97(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3786,7 +3694,7 @@ func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_strategy_cancel_cdist_bf9f84bc75002850(C.swig_type_116(_swig_i_0))
+	swig_r_p := C._wrap_dist_strategy_cancel_cdist_f6283ad4335f18f2(C.swig_type_99(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -3800,14 +3708,29 @@ func Dist_strategy_cancel(arg1 int64) (_swig_ret error) {
 func Dist_strategy_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_bf9f84bc75002850(C.swig_type_117(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_num_replicas_cdist_f6283ad4335f18f2(C.swig_type_100(_swig_i_0)))
 	return swig_r
+}
+
+func Dist_strategy_shutdown(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_strategy_shutdown_cdist_f6283ad4335f18f2(C.swig_type_102(_swig_i_0), C.swig_type_103(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 func Dist_strategy_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_bf9f84bc75002850(C.swig_type_118(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_kind_cdist_f6283ad4335f18f2(C.swig_type_104(_swig_i_0)))
 	return swig_r
 }
 
@@ -3816,7 +3739,7 @@ func Dist_strategy_device(arg1 int64, arg2 int, arg3 *string) (_swig_ret error) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_device_cdist_bf9f84bc75002850(C.swig_type_120(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_device_cdist_f6283ad4335f18f2(C.swig_type_106(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3837,7 +3760,7 @@ func Dist_strategy_parameter_device(arg1 int64, arg2 int, arg3 *string) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_bf9f84bc75002850(C.swig_type_122(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_strategy_parameter_device_cdist_f6283ad4335f18f2(C.swig_type_108(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg3 != "" {
@@ -3858,7 +3781,7 @@ func Dist_canonical_device(arg1 string, arg2 []byte, arg3 int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_canonical_device_cdist_bf9f84bc75002850(*(*C.swig_type_124)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.swig_type_126(_swig_i_2))
+	swig_r_p := C._wrap_dist_canonical_device_cdist_f6283ad4335f18f2(*(*C.swig_type_110)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_type_112(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -3887,168 +3810,168 @@ func (p SwigcptrDist_strategy_properties) SwigIsDist_strategy_properties() {
 func (arg1 SwigcptrDist_strategy_properties) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_kind_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_kind_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_kind_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_replicas(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_replicas_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_replicas_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_replicas() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_replicas_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_parameter_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_parameter_devices_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_parameter_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_parameter_devices_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_num_workers_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_num_workers_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_num_workers_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetIn_multi_worker_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_in_multi_worker_mode_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetIn_multi_worker_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_in_multi_worker_mode_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetRequire_static_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_require_static_shapes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetRequire_static_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_require_static_shapes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetUse_merge_call(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_use_merge_call_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetUse_merge_call() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_use_merge_call_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetBetween_graph(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_between_graph_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_between_graph_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetBetween_graph() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_between_graph_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_init(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_init_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_init_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_init() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_init_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_checkpoint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_checkpoint_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_checkpoint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_checkpoint_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetShould_save_summary(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_should_save_summary_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetShould_save_summary() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_should_save_summary_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_strategy_properties) SetGlobal_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_strategy_properties_global_batch_size_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_strategy_properties) GetGlobal_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_strategy_properties_global_batch_size_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_strategy_properties() (_swig_ret Dist_strategy_properties) {
 	var swig_r Dist_strategy_properties
-	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_strategy_properties)(SwigcptrDist_strategy_properties(C._wrap_new_dist_strategy_properties_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_strategy_properties(arg1 Dist_strategy_properties) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_strategy_properties_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_strategy_properties_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_strategy_properties interface {
@@ -4084,7 +4007,7 @@ func Dist_strategy_query(arg1 int64, arg2 Dist_strategy_properties) (_swig_ret e
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_strategy_query_cdist_bf9f84bc75002850(C.swig_type_128(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_query_cdist_f6283ad4335f18f2(C.swig_type_114(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4099,7 +4022,7 @@ func Dist_strategy_cluster_resolver(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_bf9f84bc75002850(C.swig_type_130(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_strategy_cluster_resolver_cdist_f6283ad4335f18f2(C.swig_type_116(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4122,64 +4045,64 @@ func (p SwigcptrDist_run_options) SwigIsDist_run_options() {
 func (arg1 SwigcptrDist_run_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_timeout_ns_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1))
+	C._wrap_dist_run_options_timeout_ns_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_117(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_timeout_ns_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetEnable_dynamic_batch_size(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_enable_dynamic_batch_size_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetEnable_dynamic_batch_size() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_enable_dynamic_batch_size_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetBucketizing_dynamic_shape(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_run_options_bucketizing_dynamic_shape_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetBucketizing_dynamic_shape() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_run_options_bucketizing_dynamic_shape_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_run_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_run_options_cancel_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1))
+	C._wrap_dist_run_options_cancel_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_run_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_run_options_cancel_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_run_options() (_swig_ret Dist_run_options) {
 	var swig_r Dist_run_options
-	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_run_options)(SwigcptrDist_run_options(C._wrap_new_dist_run_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_run_options(arg1 Dist_run_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_run_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_run_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_run_options interface {
@@ -4200,7 +4123,7 @@ func Dist_run(arg1 int64, arg2 int64, arg3 Dist_run_options) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_run_cdist_bf9f84bc75002850(C.swig_type_136(_swig_i_0), C.swig_type_137(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_run_cdist_f6283ad4335f18f2(C.swig_type_122(_swig_i_0), C.swig_type_123(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4219,7 +4142,7 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_values_cdist_bf9f84bc75002850(C.swig_type_139(_swig_i_0), C.swig_type_140(_swig_i_1), C.swig_type_141(_swig_i_2), C.swig_type_142(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_values_cdist_f6283ad4335f18f2(C.swig_type_125(_swig_i_0), C.swig_type_126(_swig_i_1), C.swig_type_127(_swig_i_2), C.swig_type_128(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4233,21 +4156,21 @@ func Dist_run_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Dist_r
 func Dist_replica_id(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_id_cdist_bf9f84bc75002850(C.swig_type_143(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_id_cdist_f6283ad4335f18f2(C.swig_type_129(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_bf9f84bc75002850(C.swig_type_144(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_replica_num_replicas_cdist_f6283ad4335f18f2(C.swig_type_130(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_replica_strategy(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_bf9f84bc75002850(C.swig_type_146(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_replica_strategy_cdist_f6283ad4335f18f2(C.swig_type_132(_swig_i_0)))
 	return swig_r
 }
 
@@ -4258,7 +4181,7 @@ func Dist_parallel_for(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int6
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_parallel_for_cdist_bf9f84bc75002850(C.swig_type_148(_swig_i_0), C.swig_type_149(_swig_i_1), C.swig_type_150(_swig_i_2), C.swig_type_151(_swig_i_3), C.swig_type_152(_swig_i_4))
+	swig_r_p := C._wrap_dist_parallel_for_cdist_f6283ad4335f18f2(C.swig_type_134(_swig_i_0), C.swig_type_135(_swig_i_1), C.swig_type_136(_swig_i_2), C.swig_type_137(_swig_i_3), C.swig_type_138(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4276,7 +4199,7 @@ func Dist_merge_call(arg1 int64, arg2 int64, arg3 int64, arg4 Dist_collective_op
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_merge_call_cdist_bf9f84bc75002850(C.swig_type_154(_swig_i_0), C.swig_type_155(_swig_i_1), C.swig_type_156(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_merge_call_cdist_f6283ad4335f18f2(C.swig_type_140(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4292,7 +4215,7 @@ func Dist_replica_enter(arg1 int64, arg2 int, arg3 *int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_enter_cdist_bf9f84bc75002850(C.swig_type_158(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replica_enter_cdist_f6283ad4335f18f2(C.swig_type_144(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4307,7 +4230,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_replica_leave_cdist_bf9f84bc75002850(C.swig_type_160(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_replica_leave_cdist_f6283ad4335f18f2(C.swig_type_146(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4321,7 +4244,7 @@ func Dist_replica_leave(arg1 int64, arg2 int) (_swig_ret error) {
 func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_detach_cdist_bf9f84bc75002850(C.swig_type_162(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_detach_cdist_f6283ad4335f18f2(C.swig_type_148(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4335,7 +4258,7 @@ func Dist_replica_detach(arg1 int64) (_swig_ret error) {
 func Dist_replica_attach(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_replica_attach_cdist_bf9f84bc75002850(C.swig_type_164(_swig_i_0))
+	swig_r_p := C._wrap_dist_replica_attach_cdist_f6283ad4335f18f2(C.swig_type_150(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4350,7 +4273,7 @@ func Dist_cancel_create(arg1 Dist_allocator, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_create_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cancel_create_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4365,7 +4288,7 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cancel_signal_cdist_bf9f84bc75002850(C.swig_type_167(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_cancel_signal_cdist_f6283ad4335f18f2(C.swig_type_153(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4382,13 +4305,13 @@ func Dist_cancel_signal(arg1 int64, arg2 string) (_swig_ret error) {
 func Dist_cancel_signalled(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_bf9f84bc75002850(C.swig_type_169(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cancel_signalled_cdist_f6283ad4335f18f2(C.swig_type_155(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cancel_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cancel_destroy_cdist_bf9f84bc75002850(C.swig_type_170(_swig_i_0))
+	C._wrap_dist_cancel_destroy_cdist_f6283ad4335f18f2(C.swig_type_156(_swig_i_0))
 }
 
 type SwigcptrDist_collective_options uintptr
@@ -4403,20 +4326,20 @@ func (p SwigcptrDist_collective_options) SwigIsDist_collective_options() {
 func (arg1 SwigcptrDist_collective_options) SetNumerics(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_numerics_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_numerics_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetNumerics() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_numerics_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_tag_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_collective_options_tag_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4425,7 +4348,7 @@ func (arg1 SwigcptrDist_collective_options) SetTag(arg2 string) {
 func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_collective_options_tag_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -4435,136 +4358,136 @@ func (arg1 SwigcptrDist_collective_options) GetTag() (_swig_ret string) {
 func (arg1 SwigcptrDist_collective_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_timeout_ns_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
+	C._wrap_dist_collective_options_timeout_ns_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_timeout_ns_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetGroup(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_group_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	C._wrap_dist_collective_options_group_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetGroup() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_group_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetContributions(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_contributions_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	C._wrap_dist_collective_options_contributions_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetContributions() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_contributions_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetAxis(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_axis_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_axis_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetAxis() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_axis_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetPlanned(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_planned_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_planned_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetPlanned() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_planned_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetBytes_per_pack(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
+	C._wrap_dist_collective_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetBytes_per_pack() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetImplementation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_implementation_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_collective_options_implementation_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetImplementation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_collective_options_implementation_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_cancel_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_dist_collective_options_cancel_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_cancel_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_collective_options) SetReduce_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
+	C._wrap_dist_collective_options_reduce_element_bytes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) GetReduce_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_reduce_element_bytes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_collective_options() (_swig_ret Dist_collective_options) {
 	var swig_r Dist_collective_options
-	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_collective_options)(SwigcptrDist_collective_options(C._wrap_new_dist_collective_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_collective_options(arg1 Dist_collective_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_collective_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_collective_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_weights_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2))
+	C._wrap_dist_collective_options_set_weights_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.swig_type_172(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4573,14 +4496,14 @@ func (arg1 SwigcptrDist_collective_options) Set_weights(arg2 []float64, arg3 int
 func (arg1 SwigcptrDist_collective_options) Set_reduce(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_collective_options_set_reduce_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1))
+	C._wrap_dist_collective_options_set_reduce_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_collective_options_set_splits_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2))
+	C._wrap_dist_collective_options_set_splits_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_type_175(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4588,13 +4511,13 @@ func (arg1 SwigcptrDist_collective_options) Set_splits(arg2 []int64, arg3 int64)
 
 func (arg1 SwigcptrDist_collective_options) Begin_work() {
 	_swig_i_0 := arg1
-	C._wrap_dist_collective_options_begin_work_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_collective_options_begin_work_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_collective_options) Work() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_collective_options_work_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -4638,7 +4561,7 @@ func Dist_all_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_all_reduce_cdist_bf9f84bc75002850(C.swig_type_192(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_3)), C.swig_type_195(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_all_reduce_cdist_f6283ad4335f18f2(C.swig_type_178(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_3)), C.swig_type_181(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4664,7 +4587,7 @@ func Dist_reduce_to_root(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_to_root_cdist_bf9f84bc75002850(C.swig_type_197(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_4)), C.swig_type_200(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_to_root_cdist_f6283ad4335f18f2(C.swig_type_183(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_4)), C.swig_type_186(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4689,7 +4612,7 @@ func Dist_reduce_scatter(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reduce_scatter_cdist_bf9f84bc75002850(C.swig_type_202(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), C.swig_type_205(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_scatter_cdist_f6283ad4335f18f2(C.swig_type_188(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_3)), C.swig_type_191(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4713,7 +4636,7 @@ func Dist_all_gather(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_gather_cdist_bf9f84bc75002850(C.swig_type_207(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), C.swig_type_210(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_gather_cdist_f6283ad4335f18f2(C.swig_type_193(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)), C.swig_type_196(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4738,7 +4661,7 @@ func Dist_gather_to_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_gather_to_root_cdist_bf9f84bc75002850(C.swig_type_212(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_3)), C.swig_type_215(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_gather_to_root_cdist_f6283ad4335f18f2(C.swig_type_198(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), C.swig_type_201(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4763,7 +4686,7 @@ func Dist_broadcast(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 int64
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_broadcast_cdist_bf9f84bc75002850(C.swig_type_217(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_3)), C.swig_type_220(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_broadcast_cdist_f6283ad4335f18f2(C.swig_type_203(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_206(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4788,7 +4711,7 @@ func Dist_scatter_from_root(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_scatter_from_root_cdist_bf9f84bc75002850(C.swig_type_222(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)), C.swig_type_225(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_scatter_from_root_cdist_f6283ad4335f18f2(C.swig_type_208(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_3)), C.swig_type_211(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -4812,7 +4735,7 @@ func Dist_all_to_all(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 Di
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_all_to_all_cdist_bf9f84bc75002850(C.swig_type_227(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2)), C.swig_type_230(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_to_all_cdist_f6283ad4335f18f2(C.swig_type_213(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), C.swig_type_216(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -4838,7 +4761,7 @@ func Dist_scan(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, arg6 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_scan_cdist_bf9f84bc75002850(C.swig_type_232(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_4)), C.swig_type_235(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_scan_cdist_f6283ad4335f18f2(C.swig_type_218(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_4)), C.swig_type_221(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4864,7 +4787,7 @@ func Dist_permute(arg1 int64, arg2 int, arg3 int, arg4 []int64, arg5 []int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_permute_cdist_bf9f84bc75002850(C.swig_type_237(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_4)), C.swig_type_240(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_permute_cdist_f6283ad4335f18f2(C.swig_type_223(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_4)), C.swig_type_226(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -4885,7 +4808,7 @@ func Dist_barrier(arg1 int64, arg2 Dist_collective_options) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_barrier_cdist_bf9f84bc75002850(C.swig_type_242(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_barrier_cdist_f6283ad4335f18f2(C.swig_type_228(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4903,7 +4826,7 @@ func Dist_all_reduce_value(arg1 int64, arg2 int, arg3 int64, arg4 Dist_collectiv
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_all_reduce_value_cdist_bf9f84bc75002850(C.swig_type_244(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_245(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_all_reduce_value_cdist_f6283ad4335f18f2(C.swig_type_230(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_231(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4920,7 +4843,157 @@ func Dist_all_gather_value(arg1 int64, arg2 int64, arg3 Dist_collective_options,
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_all_gather_value_cdist_bf9f84bc75002850(C.swig_type_247(_swig_i_0), C.swig_type_248(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_all_gather_value_cdist_f6283ad4335f18f2(C.swig_type_233(_swig_i_0), C.swig_type_234(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_group_create_cdist_f6283ad4335f18f2(C.swig_type_236(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_group_destroy(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_group_destroy_cdist_f6283ad4335f18f2(C.swig_type_240(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_group_size(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_group_size_cdist_f6283ad4335f18f2(C.swig_type_241(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int)(C._wrap_dist_group_rank_cdist_f6283ad4335f18f2(C.swig_type_242(_swig_i_0), C.swig_intgo(_swig_i_1)))
+	return swig_r
+}
+
+type SwigcptrDist_communication_options uintptr
+
+func (p SwigcptrDist_communication_options) Swigcptr() uintptr {
+	return (uintptr)(p)
+}
+
+func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
+}
+
+func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_implementation_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_timeout_ns_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_dist_communication_options_has_timeout_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
+func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func NewDist_communication_options() (_swig_ret Dist_communication_options) {
+	var swig_r Dist_communication_options
+	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_f6283ad4335f18f2()))
+	return swig_r
+}
+
+func DeleteDist_communication_options(arg1 Dist_communication_options) {
+	_swig_i_0 := getSwigcptr(arg1)
+	C._wrap_delete_dist_communication_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
+}
+
+type Dist_communication_options interface {
+	Swigcptr() uintptr
+	SwigIsDist_communication_options()
+	SetImplementation(arg2 int)
+	GetImplementation() (_swig_ret int)
+	SetBytes_per_pack(arg2 int64)
+	GetBytes_per_pack() (_swig_ret int64)
+	SetTimeout_ns(arg2 int64)
+	GetTimeout_ns() (_swig_ret int64)
+	SetHas_timeout(arg2 int)
+	GetHas_timeout() (_swig_ret int)
+}
+
+func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist_communication_options, arg3 Dist_communication_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := getSwigcptr(arg1)
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := getSwigcptr(arg3)
+	swig_r_p := C._wrap_dist_communication_options_merge_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -4943,64 +5016,64 @@ func (p SwigcptrDist_apply_options) SwigIsDist_apply_options() {
 func (arg1 SwigcptrDist_apply_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_kind_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_apply_options_kind_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_apply_options_kind_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetLearning_rate(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_learning_rate_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_learning_rate_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetLearning_rate() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_learning_rate_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetMomentum(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_momentum_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_momentum_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetMomentum() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_momentum_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_apply_options) SetClip_norm(arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_clip_norm_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_dist_apply_options_clip_norm_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) GetClip_norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_clip_norm_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_apply_options() (_swig_ret Dist_apply_options) {
 	var swig_r Dist_apply_options
-	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_apply_options)(SwigcptrDist_apply_options(C._wrap_new_dist_apply_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_apply_options(arg1 Dist_apply_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_apply_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_apply_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4 int64) {
@@ -5008,7 +5081,7 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_apply_options_set_states_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), C.swig_type_250(_swig_i_2), C.swig_type_251(_swig_i_3))
+	C._wrap_dist_apply_options_set_states_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2), C.swig_type_250(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5017,18 +5090,18 @@ func (arg1 SwigcptrDist_apply_options) Set_states(arg2 []int64, arg3 int64, arg4
 func (arg1 SwigcptrDist_apply_options) Set_function(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_apply_options_set_function_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
+	C._wrap_dist_apply_options_set_function_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_apply_options) Want_norm() {
 	_swig_i_0 := arg1
-	C._wrap_dist_apply_options_want_norm_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_apply_options_want_norm_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_apply_options) Norm() (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_dist_apply_options_norm_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -5058,7 +5131,7 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := getSwigcptr(arg7)
-	swig_r_p := C._wrap_dist_reduce_apply_cdist_bf9f84bc75002850(C.swig_type_254(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_3)), C.swig_type_257(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_dist_reduce_apply_cdist_f6283ad4335f18f2(C.swig_type_253(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_3)), C.swig_type_256(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5075,195 +5148,16 @@ func Dist_reduce_apply(arg1 int64, arg2 int, arg3 []int64, arg4 []int64, arg5 in
 	return swig_r_1
 }
 
-func Dist_group_create(arg1 int64, arg2 []int32, arg3 int64, arg4 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_group_create_cdist_bf9f84bc75002850(C.swig_type_259(_swig_i_0), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_1)), C.swig_type_261(_swig_i_2), C.swig_voidp(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_group_destroy(arg1 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_group_destroy_cdist_bf9f84bc75002850(C.swig_type_263(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_group_size(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_group_size_cdist_bf9f84bc75002850(C.swig_type_264(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_group_rank(arg1 int64, arg2 int) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_dist_group_rank_cdist_bf9f84bc75002850(C.swig_type_265(_swig_i_0), C.swig_intgo(_swig_i_1)))
-	return swig_r
-}
-
-type SwigcptrDist_communication_options uintptr
-
-func (p SwigcptrDist_communication_options) Swigcptr() uintptr {
-	return (uintptr)(p)
-}
-
-func (p SwigcptrDist_communication_options) SwigIsDist_communication_options() {
-}
-
-func (arg1 SwigcptrDist_communication_options) SetImplementation(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_implementation_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetImplementation() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_implementation_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrDist_communication_options) SetBytes_per_pack(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_bytes_per_pack_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetBytes_per_pack() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_bytes_per_pack_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrDist_communication_options) SetTimeout_ns(arg2 int64) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_timeout_ns_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_268(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetTimeout_ns() (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_communication_options_timeout_ns_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func (arg1 SwigcptrDist_communication_options) SetHas_timeout(arg2 int) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	C._wrap_dist_communication_options_has_timeout_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
-}
-
-func (arg1 SwigcptrDist_communication_options) GetHas_timeout() (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_communication_options_has_timeout_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
-	return swig_r
-}
-
-func NewDist_communication_options() (_swig_ret Dist_communication_options) {
-	var swig_r Dist_communication_options
-	swig_r = (Dist_communication_options)(SwigcptrDist_communication_options(C._wrap_new_dist_communication_options_cdist_bf9f84bc75002850()))
-	return swig_r
-}
-
-func DeleteDist_communication_options(arg1 Dist_communication_options) {
-	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_communication_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
-}
-
-type Dist_communication_options interface {
-	Swigcptr() uintptr
-	SwigIsDist_communication_options()
-	SetImplementation(arg2 int)
-	GetImplementation() (_swig_ret int)
-	SetBytes_per_pack(arg2 int64)
-	GetBytes_per_pack() (_swig_ret int64)
-	SetTimeout_ns(arg2 int64)
-	GetTimeout_ns() (_swig_ret int64)
-	SetHas_timeout(arg2 int)
-	GetHas_timeout() (_swig_ret int)
-}
-
-func Dist_communication_options_merge(arg1 Dist_communication_options, arg2 Dist_communication_options, arg3 Dist_communication_options) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := getSwigcptr(arg2)
-	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_communication_options_merge_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 func Dist_communication_options_describe(arg1 Dist_communication_options, arg2 []byte, arg3 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_communication_options_describe_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2))
+	swig_r_p := C._wrap_dist_communication_options_describe_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), C.swig_type_259(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_work_start(arg1 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_start_cdist_bf9f84bc75002850(C.swig_type_275(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_ready_cdist_bf9f84bc75002850(C.swig_type_277(_swig_i_0), C.swig_type_278(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -5277,7 +5171,7 @@ func Dist_work_test(arg1 int64, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_test_cdist_bf9f84bc75002850(C.swig_type_280(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_test_cdist_f6283ad4335f18f2(C.swig_type_261(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5292,7 +5186,7 @@ func Dist_work_wait(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_work_wait_cdist_bf9f84bc75002850(C.swig_type_282(_swig_i_0), C.swig_type_283(_swig_i_1))
+	swig_r_p := C._wrap_dist_work_wait_cdist_f6283ad4335f18f2(C.swig_type_263(_swig_i_0), C.swig_type_264(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5309,7 +5203,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_work_wait_any_cdist_bf9f84bc75002850(*(*C.swig_type_285)(unsafe.Pointer(&_swig_i_0)), C.swig_type_286(_swig_i_1), C.swig_type_287(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_work_wait_any_cdist_f6283ad4335f18f2(*(*C.swig_type_266)(unsafe.Pointer(&_swig_i_0)), C.swig_type_267(_swig_i_1), C.swig_type_268(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -5326,7 +5220,7 @@ func Dist_work_wait_any(arg1 []int64, arg2 int64, arg3 int64, arg4 *uint64) (_sw
 func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_work_cancel_cdist_bf9f84bc75002850(C.swig_type_289(_swig_i_0))
+	swig_r_p := C._wrap_dist_work_cancel_cdist_f6283ad4335f18f2(C.swig_type_270(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5339,7 +5233,36 @@ func Dist_work_cancel(arg1 int64) (_swig_ret error) {
 
 func Dist_work_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_work_destroy_cdist_bf9f84bc75002850(C.swig_type_290(_swig_i_0))
+	C._wrap_dist_work_destroy_cdist_f6283ad4335f18f2(C.swig_type_271(_swig_i_0))
+}
+
+func Dist_work_start(arg1 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_work_start_cdist_f6283ad4335f18f2(C.swig_type_273(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_work_ready(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_work_ready_cdist_f6283ad4335f18f2(C.swig_type_275(_swig_i_0), C.swig_type_276(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret error) {
@@ -5347,7 +5270,7 @@ func Dist_value_create_tensor(arg1 int64, arg2 []int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_tensor_cdist_bf9f84bc75002850(C.swig_type_292(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_tensor_cdist_f6283ad4335f18f2(C.swig_type_278(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5367,7 +5290,7 @@ func Dist_value_wrap_tensor(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_bf9f84bc75002850(C.swig_type_295(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), C.swig_type_297(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_wrap_tensor_cdist_f6283ad4335f18f2(C.swig_type_281(_swig_i_0), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_1)), C.swig_type_283(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5387,7 +5310,7 @@ func Dist_value_create_per_replica(arg1 int64, arg2 []int64, arg3 int64, arg4 *i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_bf9f84bc75002850(C.swig_type_299(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), C.swig_type_301(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_per_replica_cdist_f6283ad4335f18f2(C.swig_type_285(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), C.swig_type_287(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5407,7 +5330,7 @@ func Dist_value_create_mirrored(arg1 int64, arg2 []int64, arg3 int64, arg4 *int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_bf9f84bc75002850(C.swig_type_303(_swig_i_0), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_1)), C.swig_type_305(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_mirrored_cdist_f6283ad4335f18f2(C.swig_type_289(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), C.swig_type_291(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5427,7 +5350,7 @@ func Dist_value_create_list(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_list_cdist_bf9f84bc75002850(C.swig_type_307(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1)), C.swig_type_309(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_list_cdist_f6283ad4335f18f2(C.swig_type_293(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), C.swig_type_295(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5447,7 +5370,7 @@ func Dist_value_create_tuple(arg1 int64, arg2 []int64, arg3 int64, arg4 *int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_value_create_tuple_cdist_bf9f84bc75002850(C.swig_type_311(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)), C.swig_type_313(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_value_create_tuple_cdist_f6283ad4335f18f2(C.swig_type_297(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), C.swig_type_299(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5471,7 +5394,7 @@ func Dist_value_create_dict(arg1 int64, arg2 []string, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_dict_cdist_bf9f84bc75002850(C.swig_type_315(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_2)), C.swig_type_318(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_dict_cdist_f6283ad4335f18f2(C.swig_type_301(_swig_i_0), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_2)), C.swig_type_304(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
@@ -5492,7 +5415,7 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_none_cdist_bf9f84bc75002850(C.swig_type_320(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_create_none_cdist_f6283ad4335f18f2(C.swig_type_306(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5503,12 +5426,124 @@ func Dist_value_create_none(arg1 int64, arg2 *int64) (_swig_ret error) {
 	return swig_r_1
 }
 
+func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_create_variable_cdist_f6283ad4335f18f2(C.swig_type_308(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_values_from_function_cdist_f6283ad4335f18f2(C.swig_type_310(_swig_i_0), C.swig_type_311(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_retain(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_retain_cdist_f6283ad4335f18f2(C.swig_type_313(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_release(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_value_release_cdist_f6283ad4335f18f2(C.swig_type_314(_swig_i_0))
+}
+
+func Dist_value_kind(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_value_kind_cdist_f6283ad4335f18f2(C.swig_type_315(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_size(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_size_cdist_f6283ad4335f18f2(C.swig_type_317(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_dist_value_item_cdist_f6283ad4335f18f2(C.swig_type_319(_swig_i_0), C.swig_type_320(_swig_i_1)))
+	return swig_r
+}
+
+func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_key_cdist_f6283ad4335f18f2(C.swig_type_322(_swig_i_0), C.swig_type_323(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_dist_value_get_cdist_f6283ad4335f18f2(C.swig_type_325(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_value_tensor_cdist_f6283ad4335f18f2(C.swig_type_328(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_value_variable(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_value_variable_cdist_f6283ad4335f18f2(C.swig_type_331(_swig_i_0)))
+	return swig_r
+}
+
 func Dist_value_create_text(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_create_text_cdist_bf9f84bc75002850(C.swig_type_322(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_create_text_cdist_f6283ad4335f18f2(C.swig_type_333(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5527,7 +5562,7 @@ func Dist_value_wrap_object(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_wrap_object_cdist_bf9f84bc75002850(C.swig_type_325(_swig_i_0), C.swig_type_326(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_wrap_object_cdist_f6283ad4335f18f2(C.swig_type_336(_swig_i_0), C.swig_type_337(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5545,7 +5580,7 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_value_create_composite_cdist_bf9f84bc75002850(C.swig_type_328(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)), C.swig_type_330(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_value_create_composite_cdist_f6283ad4335f18f2(C.swig_type_339(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), C.swig_type_341(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -5559,122 +5594,10 @@ func Dist_value_create_composite(arg1 int64, arg2 int, arg3 []int64, arg4 int64,
 	return swig_r_1
 }
 
-func Dist_value_create_variable(arg1 int64, arg2 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_create_variable_cdist_bf9f84bc75002850(C.swig_type_332(_swig_i_0), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_values_from_function(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_values_from_function_cdist_bf9f84bc75002850(C.swig_type_334(_swig_i_0), C.swig_type_335(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_value_retain(arg1 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_retain_cdist_bf9f84bc75002850(C.swig_type_337(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_value_release(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_value_release_cdist_bf9f84bc75002850(C.swig_type_338(_swig_i_0))
-}
-
-func Dist_value_kind(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_value_kind_cdist_bf9f84bc75002850(C.swig_type_339(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_value_size(arg1 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_size_cdist_bf9f84bc75002850(C.swig_type_341(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_value_item(arg1 int64, arg2 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_item_cdist_bf9f84bc75002850(C.swig_type_343(_swig_i_0), C.swig_type_344(_swig_i_1)))
-	return swig_r
-}
-
-func Dist_value_key(arg1 int64, arg2 int64) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_key_cdist_bf9f84bc75002850(C.swig_type_346(_swig_i_0), C.swig_type_347(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
-func Dist_value_get(arg1 int64, arg2 string) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_dist_value_get_cdist_bf9f84bc75002850(C.swig_type_349(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	return swig_r
-}
-
-func Dist_value_tensor(arg1 int64, arg2 []int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_value_tensor_cdist_bf9f84bc75002850(C.swig_type_352(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_value_variable(arg1 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_variable_cdist_bf9f84bc75002850(C.swig_type_355(_swig_i_0)))
-	return swig_r
-}
-
 func Dist_value_text(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_value_text_cdist_bf9f84bc75002850(C.swig_type_357(_swig_i_0))
+	swig_r_p := C._wrap_dist_value_text_cdist_f6283ad4335f18f2(C.swig_type_343(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5684,7 +5607,7 @@ func Dist_value_text(arg1 int64) (_swig_ret string) {
 func Dist_value_object(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_object_cdist_bf9f84bc75002850(C.swig_type_359(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_object_cdist_f6283ad4335f18f2(C.swig_type_345(_swig_i_0)))
 	return swig_r
 }
 
@@ -5693,7 +5616,7 @@ func Dist_value_from_dlpack(arg1 int64, arg2 DLManagedTensor, arg3 *int64) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_bf9f84bc75002850(C.swig_type_361(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_value_from_dlpack_cdist_f6283ad4335f18f2(C.swig_type_347(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5708,7 +5631,7 @@ func Dist_value_to_dlpack(arg1 int64, arg2 DLManagedTensor) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_bf9f84bc75002850(C.swig_type_363(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_to_dlpack_cdist_f6283ad4335f18f2(C.swig_type_349(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -5731,20 +5654,20 @@ func (p SwigcptrDist_variable_options) SwigIsDist_variable_options() {
 func (arg1 SwigcptrDist_variable_options) SetAggregation(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_aggregation_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_aggregation_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetAggregation() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_aggregation_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_name_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_variable_options_name_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5753,7 +5676,7 @@ func (arg1 SwigcptrDist_variable_options) SetName(arg2 string) {
 func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_options_name_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5763,57 +5686,57 @@ func (arg1 SwigcptrDist_variable_options) GetName() (_swig_ret string) {
 func (arg1 SwigcptrDist_variable_options) SetSynchronization(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_synchronization_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_synchronization_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetSynchronization() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_synchronization_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetTrainable(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_trainable_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_trainable_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetTrainable() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_trainable_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_variable_options) SetPartitions(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_partitions_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_variable_options_partitions_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_variable_options) GetPartitions() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_options_partitions_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_variable_options() (_swig_ret Dist_variable_options) {
 	var swig_r Dist_variable_options
-	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_variable_options)(SwigcptrDist_variable_options(C._wrap_new_dist_variable_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_variable_options(arg1 Dist_variable_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_variable_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_variable_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_variable_options) Set_initial(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_variable_options_set_initial_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_366(_swig_i_1))
+	C._wrap_dist_variable_options_set_initial_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_352(_swig_i_1))
 }
 
 type Dist_variable_options interface {
@@ -5838,10 +5761,121 @@ func Dist_variable_create(arg1 int64, arg2 []int64, arg3 Dist_variable_options, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_create_cdist_bf9f84bc75002850(C.swig_type_368(_swig_i_0), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_create_cdist_f6283ad4335f18f2(C.swig_type_354(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_variable_destroy_cdist_f6283ad4335f18f2(C.swig_type_356(_swig_i_0))
+}
+
+func Dist_variable_name(arg1 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_dist_variable_name_cdist_f6283ad4335f18f2(C.swig_type_358(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+ swig_r_1 = swigCopyString(swig_r) 
+	return swig_r_1
+}
+
+func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_f6283ad4335f18f2(C.swig_type_359(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_variable_component_cdist_f6283ad4335f18f2(C.swig_type_361(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_variable_read_cdist_f6283ad4335f18f2(C.swig_type_364(_swig_i_0), C.swig_type_365(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_variable_assign_cdist_f6283ad4335f18f2(C.swig_type_367(_swig_i_0), C.swig_type_368(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_369(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_replica_read_cdist_f6283ad4335f18f2(C.swig_type_371(_swig_i_0), C.swig_type_372(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Dist_collective_options) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	swig_r_p := C._wrap_dist_replica_assign_cdist_f6283ad4335f18f2(C.swig_type_374(_swig_i_0), C.swig_type_375(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
 	}
 	var swig_r_1 error
 
@@ -5859,7 +5893,7 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_replica_variable_cdist_bf9f84bc75002850(C.swig_type_371(_swig_i_0), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_variable_cdist_f6283ad4335f18f2(C.swig_type_378(_swig_i_0), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -5876,25 +5910,10 @@ func Dist_replica_variable(arg1 int64, arg2 string, arg3 []int64, arg4 Dist_vari
 	return swig_r_1
 }
 
-func Dist_variable_destroy(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_variable_destroy_cdist_bf9f84bc75002850(C.swig_type_374(_swig_i_0))
-}
-
-func Dist_variable_name(arg1 int64) (_swig_ret string) {
-	var swig_r string
-	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_name_cdist_bf9f84bc75002850(C.swig_type_376(_swig_i_0))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 string
- swig_r_1 = swigCopyString(swig_r) 
-	return swig_r_1
-}
-
 func Dist_variable_class(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_variable_class_cdist_bf9f84bc75002850(C.swig_type_378(_swig_i_0))
+	swig_r_p := C._wrap_dist_variable_class_cdist_f6283ad4335f18f2(C.swig_type_382(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5904,28 +5923,21 @@ func Dist_variable_class(arg1 int64) (_swig_ret string) {
 func Dist_variable_synchronization(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_bf9f84bc75002850(C.swig_type_379(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_synchronization_cdist_f6283ad4335f18f2(C.swig_type_383(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_aggregation(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_bf9f84bc75002850(C.swig_type_380(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_aggregation_cdist_f6283ad4335f18f2(C.swig_type_384(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_variable_trainable(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_bf9f84bc75002850(C.swig_type_381(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_variable_num_copies(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_variable_num_copies_cdist_bf9f84bc75002850(C.swig_type_382(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_variable_trainable_cdist_f6283ad4335f18f2(C.swig_type_385(_swig_i_0)))
 	return swig_r
 }
 
@@ -5933,7 +5945,7 @@ func Dist_variable_copy_name(arg1 int64, arg2 int) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_variable_copy_name_cdist_bf9f84bc75002850(C.swig_type_384(_swig_i_0), C.swig_intgo(_swig_i_1))
+	swig_r_p := C._wrap_dist_variable_copy_name_cdist_f6283ad4335f18f2(C.swig_type_387(_swig_i_0), C.swig_intgo(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -5946,7 +5958,7 @@ func Dist_variable_device(arg1 int64, arg2 int64, arg3 int, arg4 *string) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_device_cdist_bf9f84bc75002850(C.swig_type_386(_swig_i_0), C.swig_type_387(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_device_cdist_f6283ad4335f18f2(C.swig_type_389(_swig_i_0), C.swig_type_390(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 
 	if *arg4 != "" {
@@ -5967,59 +5979,7 @@ func Dist_variable_created_in_scope(arg1 int64, arg2 int64, arg3 *int32) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_bf9f84bc75002850(C.swig_type_389(_swig_i_0), C.swig_type_390(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_variable_component(arg1 int64, arg2 int, arg3 []int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_component_cdist_bf9f84bc75002850(C.swig_type_392(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_variable_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_variable_read_cdist_bf9f84bc75002850(C.swig_type_395(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_variable_assign(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_assign_cdist_bf9f84bc75002850(C.swig_type_398(_swig_i_0), C.swig_type_399(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_400(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_created_in_scope_cdist_f6283ad4335f18f2(C.swig_type_392(_swig_i_0), C.swig_type_393(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6036,45 +5996,8 @@ func Dist_variable_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_variable_scatter_cdist_bf9f84bc75002850(C.swig_type_402(_swig_i_0), C.swig_type_403(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_404(_swig_i_3))
+	swig_r_p := C._wrap_dist_variable_scatter_cdist_f6283ad4335f18f2(C.swig_type_395(_swig_i_0), C.swig_type_396(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_397(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_replica_read(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replica_read_cdist_bf9f84bc75002850(C.swig_type_406(_swig_i_0), C.swig_type_407(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_replica_assign(arg1 int64, arg2 int64, arg3 int, arg4 []int64, arg5 Dist_collective_options) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_cdist_bf9f84bc75002850(C.swig_type_409(_swig_i_0), C.swig_type_410(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -6091,7 +6014,7 @@ func Dist_replica_assign_value(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_assign_value_cdist_bf9f84bc75002850(C.swig_type_413(_swig_i_0), C.swig_type_414(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_415(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_assign_value_cdist_f6283ad4335f18f2(C.swig_type_399(_swig_i_0), C.swig_type_400(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_401(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6109,7 +6032,7 @@ func Dist_replica_scatter(arg1 int64, arg2 int64, arg3 int, arg4 int64, arg5 Dis
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_replica_scatter_cdist_bf9f84bc75002850(C.swig_type_417(_swig_i_0), C.swig_type_418(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_419(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_replica_scatter_cdist_f6283ad4335f18f2(C.swig_type_403(_swig_i_0), C.swig_type_404(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_405(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6128,7 +6051,7 @@ func Dist_reduce(arg1 int64, arg2 int, arg3 int64, arg4 []int32, arg5 int64, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_cdist_bf9f84bc75002850(C.swig_type_421(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_422(_swig_i_2), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_3)), C.swig_type_424(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_cdist_f6283ad4335f18f2(C.swig_type_407(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_408(_swig_i_2), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)), C.swig_type_410(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -6150,7 +6073,7 @@ func Dist_reduce_to(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_reduce_to_cdist_bf9f84bc75002850(C.swig_type_426(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_427(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_reduce_to_cdist_f6283ad4335f18f2(C.swig_type_412(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_413(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6170,7 +6093,7 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_bf9f84bc75002850(C.swig_type_429(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_431(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_6)))
+	swig_r_p := C._wrap_dist_batch_reduce_to_cdist_f6283ad4335f18f2(C.swig_type_415(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_417(_swig_i_4), C.uintptr_t(_swig_i_5), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_6)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6187,51 +6110,14 @@ func Dist_batch_reduce_to(arg1 int64, arg2 int, arg3 []int64, arg4 Dist_destinat
 	return swig_r_1
 }
 
-func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := getSwigcptr(arg3)
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_broadcast_to_cdist_bf9f84bc75002850(C.swig_type_434(_swig_i_0), C.swig_type_435(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 func Dist_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_gather_cdist_bf9f84bc75002850(C.swig_type_437(_swig_i_0), C.swig_type_438(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_gather_cdist_f6283ad4335f18f2(C.swig_type_420(_swig_i_0), C.swig_type_421(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg4 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := getSwigcptr(arg2)
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_destination_device_cdist_bf9f84bc75002850(C.swig_type_440(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_2)), C.swig_type_442(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -6247,7 +6133,7 @@ func Dist_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64) (_swig_ret erro
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_update_cdist_bf9f84bc75002850(C.swig_type_444(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_type_446(_swig_i_2), C.swig_type_447(_swig_i_3))
+	swig_r_p := C._wrap_dist_update_cdist_f6283ad4335f18f2(C.swig_type_423(_swig_i_0), C.swig_type_424(_swig_i_1), C.swig_type_425(_swig_i_2), C.swig_type_426(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6270,25 +6156,25 @@ func (p SwigcptrDist_update_options) SwigIsDist_update_options() {
 func (arg1 SwigcptrDist_update_options) SetUngrouped(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_update_options_ungrouped_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_update_options_ungrouped_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_update_options) GetUngrouped() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_update_options_ungrouped_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_update_options() (_swig_ret Dist_update_options) {
 	var swig_r Dist_update_options
-	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_update_options)(SwigcptrDist_update_options(C._wrap_new_dist_update_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_update_options(arg1 Dist_update_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_update_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_update_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_update_options interface {
@@ -6296,6 +6182,79 @@ type Dist_update_options interface {
 	SwigIsDist_update_options()
 	SetUngrouped(arg2 int)
 	GetUngrouped() (_swig_ret int)
+}
+
+func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := getSwigcptr(arg6)
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_dist_replica_update_cdist_f6283ad4335f18f2(C.swig_type_428(_swig_i_0), C.swig_type_429(_swig_i_1), C.swig_type_430(_swig_i_2), C.swig_type_431(_swig_i_3), C.swig_type_432(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_dist_local_results_cdist_f6283ad4335f18f2(C.swig_type_434(_swig_i_0), C.swig_type_435(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_broadcast_to(arg1 int64, arg2 int64, arg3 Dist_destination, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := getSwigcptr(arg3)
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_broadcast_to_cdist_f6283ad4335f18f2(C.swig_type_437(_swig_i_0), C.swig_type_438(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_destination_device(arg1 int64, arg2 Dist_destination, arg3 []byte, arg4 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := getSwigcptr(arg2)
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_destination_device_cdist_f6283ad4335f18f2(C.swig_type_440(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_2)), C.swig_type_442(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
 }
 
 func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
@@ -6307,7 +6266,7 @@ func Dist_update_values(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_update_values_cdist_bf9f84bc75002850(C.swig_type_449(_swig_i_0), C.swig_type_450(_swig_i_1), C.swig_type_451(_swig_i_2), C.swig_type_452(_swig_i_3), C.swig_type_453(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_values_cdist_f6283ad4335f18f2(C.swig_type_444(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_type_446(_swig_i_2), C.swig_type_447(_swig_i_3), C.swig_type_448(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6326,27 +6285,7 @@ func Dist_update_non_slot(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 D
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_update_non_slot_cdist_bf9f84bc75002850(C.swig_type_455(_swig_i_0), C.swig_type_456(_swig_i_1), C.swig_type_457(_swig_i_2), C.swig_type_458(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 int64, arg6 Dist_update_options, arg7 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := getSwigcptr(arg6)
-	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_replica_update_cdist_bf9f84bc75002850(C.swig_type_460(_swig_i_0), C.swig_type_461(_swig_i_1), C.swig_type_462(_swig_i_2), C.swig_type_463(_swig_i_3), C.swig_type_464(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_update_non_slot_cdist_f6283ad4335f18f2(C.swig_type_450(_swig_i_0), C.swig_type_451(_swig_i_1), C.swig_type_452(_swig_i_2), C.swig_type_453(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6360,24 +6299,8 @@ func Dist_replica_update(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 in
 func Dist_value_container(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_value_container_cdist_bf9f84bc75002850(C.swig_type_466(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_value_container_cdist_f6283ad4335f18f2(C.swig_type_455(_swig_i_0)))
 	return swig_r
-}
-
-func Dist_local_results(arg1 int64, arg2 int64, arg3 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_local_results_cdist_bf9f84bc75002850(C.swig_type_468(_swig_i_0), C.swig_type_469(_swig_i_1), C.swig_voidp(_swig_i_2))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
 }
 
 func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destination, arg5 *int64) (_swig_ret error) {
@@ -6387,7 +6310,7 @@ func Dist_cross_device_reduce(arg1 int64, arg2 int, arg3 int64, arg4 Dist_destin
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_bf9f84bc75002850(C.swig_type_471(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_472(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_cross_device_reduce_cdist_f6283ad4335f18f2(C.swig_type_457(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_458(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6406,7 +6329,7 @@ func Dist_cross_device_batch_reduce(arg1 int64, arg2 int, arg3 []int64, arg4 Dis
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_bf9f84bc75002850(C.swig_type_474(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_476(_swig_i_4), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_5)))
+	swig_r_p := C._wrap_dist_cross_device_batch_reduce_cdist_f6283ad4335f18f2(C.swig_type_460(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_type_462(_swig_i_4), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_5)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -6429,7 +6352,7 @@ func Dist_cross_device_broadcast(arg1 int64, arg2 int64, arg3 Dist_destination, 
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_bf9f84bc75002850(C.swig_type_479(_swig_i_0), C.swig_type_480(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_broadcast_cdist_f6283ad4335f18f2(C.swig_type_465(_swig_i_0), C.swig_type_466(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6446,26 +6369,8 @@ func Dist_cross_device_gather(arg1 int64, arg2 int64, arg3 int, arg4 *int64) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_cross_device_gather_cdist_bf9f84bc75002850(C.swig_type_482(_swig_i_0), C.swig_type_483(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_cross_device_gather_cdist_f6283ad4335f18f2(C.swig_type_468(_swig_i_0), C.swig_type_469(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_reduce_op_from_name(arg1 string, arg2 *int32) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_name_cdist_bf9f84bc75002850(*(*C.swig_type_485)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -6479,7 +6384,7 @@ func Dist_reduce_op_from_aggregation(arg1 int, arg2 *int32) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_reduce_op_from_aggregation_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6502,33 +6407,33 @@ func (p SwigcptrDist_cross_device_options) SwigIsDist_cross_device_options() {
 func (arg1 SwigcptrDist_cross_device_options) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_kind_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_kind_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_kind_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetNum_packs(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_num_packs_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_cross_device_options_num_packs_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetNum_packs() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_options_num_packs_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_dist_cross_device_options_reduce_to_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6537,7 +6442,7 @@ func (arg1 SwigcptrDist_cross_device_options) SetReduce_to_device(arg2 string) {
 func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_options_reduce_to_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6547,36 +6452,36 @@ func (arg1 SwigcptrDist_cross_device_options) GetReduce_to_device() (_swig_ret s
 func (arg1 SwigcptrDist_cross_device_options) SetAccumulate_element_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_489(_swig_i_1))
+	C._wrap_dist_cross_device_options_accumulate_element_bytes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_473(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) GetAccumulate_element_bytes() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_cross_device_options_accumulate_element_bytes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Count_memory() {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_options_count_memory_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_dist_cross_device_options_count_memory_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func NewDist_cross_device_options() (_swig_ret Dist_cross_device_options) {
 	var swig_r Dist_cross_device_options
-	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_cross_device_options)(SwigcptrDist_cross_device_options(C._wrap_new_dist_cross_device_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_cross_device_options(arg1 Dist_cross_device_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_cross_device_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_cross_device_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_accumulate(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_cross_device_options_set_accumulate_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_491(_swig_i_1))
+	C._wrap_dist_cross_device_options_set_accumulate_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_475(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int, arg4 int) {
@@ -6584,7 +6489,7 @@ func (arg1 SwigcptrDist_cross_device_options) Set_functions(arg2 int64, arg3 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_dist_cross_device_options_set_functions_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_492(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	C._wrap_dist_cross_device_options_set_functions_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_476(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 }
 
 type Dist_cross_device_options interface {
@@ -6607,7 +6512,7 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_cross_device_create_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_cross_device_create_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -6620,27 +6525,27 @@ func Dist_cross_device_create(arg1 Dist_cross_device_options, arg2 *int64) (_swi
 
 func Dist_cross_device_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_cross_device_destroy_cdist_bf9f84bc75002850(C.swig_type_494(_swig_i_0))
+	C._wrap_dist_cross_device_destroy_cdist_f6283ad4335f18f2(C.swig_type_478(_swig_i_0))
 }
 
 func Dist_cross_device_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_bf9f84bc75002850(C.swig_type_495(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_kind_cdist_f6283ad4335f18f2(C.swig_type_479(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_num_packs(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_bf9f84bc75002850(C.swig_type_496(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_cross_device_num_packs_cdist_f6283ad4335f18f2(C.swig_type_480(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_cross_device_device(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_cross_device_device_cdist_bf9f84bc75002850(C.swig_type_498(_swig_i_0))
+	swig_r_p := C._wrap_dist_cross_device_device_cdist_f6283ad4335f18f2(C.swig_type_482(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -6659,214 +6564,214 @@ func (p SwigcptrDist_dataset_options) SwigIsDist_dataset_options() {
 func (arg1 SwigcptrDist_dataset_options) SetDrop_remainder(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_drop_remainder_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_drop_remainder_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetDrop_remainder() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_drop_remainder_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetGlobal_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_global_batch_size_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_499(_swig_i_1))
+	C._wrap_dist_dataset_options_global_batch_size_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetGlobal_batch_size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_dataset_options_global_batch_size_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShuffle(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shuffle_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shuffle_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShuffle() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shuffle_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPrefetch(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_prefetch_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_prefetch_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPrefetch() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_prefetch_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetSeed(arg2 uint64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_seed_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_501(_swig_i_1))
+	C._wrap_dist_dataset_options_seed_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_485(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetSeed() (_swig_ret uint64) {
 	var swig_r uint64
 	_swig_i_0 := arg1
-	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (uint64)(C._wrap_dist_dataset_options_seed_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_policy(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_policy_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_policy_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_policy() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_policy_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetNum_workers(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_num_workers_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_num_workers_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetNum_workers() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_num_workers_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_index(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_index_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_index_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_index() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_index_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetWorker_batches(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_worker_batches_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_worker_batches_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetWorker_batches() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_worker_batches_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetShard_hint(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_shard_hint_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_shard_hint_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetShard_hint() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_shard_hint_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetInterleave(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_interleave_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_interleave_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetInterleave() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_interleave_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetStatic_shapes(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_static_shapes_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_static_shapes_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetStatic_shapes() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_static_shapes_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetReplication_mode(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_replication_mode_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_replication_mode_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetReplication_mode() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_replication_mode_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetFetch_to_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_fetch_to_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetFetch_to_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_fetch_to_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_dataset_options) SetPlace_dataset_on_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_dataset_options_place_dataset_on_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_dataset_options) GetPlace_dataset_on_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_dataset_options_place_dataset_on_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_dataset_options() (_swig_ret Dist_dataset_options) {
 	var swig_r Dist_dataset_options
-	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_dataset_options)(SwigcptrDist_dataset_options(C._wrap_new_dist_dataset_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_dataset_options(arg1 Dist_dataset_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_dataset_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_dataset_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_dataset_options) Set_batch_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_dataset_options_set_batch_sizes_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_1)), C.swig_type_504(_swig_i_2))
+	C._wrap_dist_dataset_options_set_batch_sizes_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1)), C.swig_type_488(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6915,7 +6820,7 @@ func Dist_dataset_create_from_tensors(arg1 int64, arg2 []int64, arg3 int64, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := getSwigcptr(arg4)
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_bf9f84bc75002850(C.swig_type_506(_swig_i_0), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_1)), C.swig_type_508(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_dataset_create_from_tensors_cdist_f6283ad4335f18f2(C.swig_type_490(_swig_i_0), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1)), C.swig_type_492(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -6935,33 +6840,8 @@ func Dist_dataset_create_from_callback(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_bf9f84bc75002850(C.swig_type_510(_swig_i_0), C.swig_type_511(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_dataset_create_from_callback_cdist_f6283ad4335f18f2(C.swig_type_494(_swig_i_0), C.swig_type_495(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	var _swig_i_1 string
-
-	_swig_i_1 = swigTexts(arg2)
-
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := getSwigcptr(arg5)
-	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_bf9f84bc75002850(C.swig_type_513(_swig_i_0), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_1)), C.swig_type_515(_swig_i_2), C.swig_type_516(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = _swig_i_1
-	}
 	var swig_r_1 error
 
 	if swig_r != "" {
@@ -6983,51 +6863,51 @@ func (p SwigcptrDist_input_context) SwigIsDist_input_context() {
 func (arg1 SwigcptrDist_input_context) SetNum_input_pipelines(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_input_pipelines_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_input_pipelines_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_input_pipelines() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_input_pipelines_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetInput_pipeline_id(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_input_pipeline_id_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_input_pipeline_id_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetInput_pipeline_id() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_input_pipeline_id_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_input_context) SetNum_replicas_in_sync(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_input_context_num_replicas_in_sync_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_input_context) GetNum_replicas_in_sync() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_input_context_num_replicas_in_sync_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_input_context() (_swig_ret Dist_input_context) {
 	var swig_r Dist_input_context
-	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_input_context)(SwigcptrDist_input_context(C._wrap_new_dist_input_context_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_input_context(arg1 Dist_input_context) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_input_context_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_input_context_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_input_context interface {
@@ -7046,7 +6926,7 @@ func Dist_input_context_per_replica_batch_size(arg1 Dist_input_context, arg2 int
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_518(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_input_context_per_replica_batch_size_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_497(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7063,76 +6943,7 @@ func Dist_dataset_create_from_function(arg1 int64, arg2 int64, arg3 Dist_dataset
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_bf9f84bc75002850(C.swig_type_520(_swig_i_0), C.swig_type_521(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 []int64, arg6 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_bf9f84bc75002850(C.swig_type_523(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_4)), C.swig_type_525(_swig_i_5))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg5
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_bf9f84bc75002850(C.swig_type_527(_swig_i_0), C.swig_voidp(_swig_i_1))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_dataset_reduce_cdist_bf9f84bc75002850(C.swig_type_529(_swig_i_0), C.swig_type_530(_swig_i_1), C.swig_type_531(_swig_i_2), C.swig_voidp(_swig_i_3))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
-func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_bf9f84bc75002850(C.swig_type_533(_swig_i_0), C.swig_type_534(_swig_i_1))
+	swig_r_p := C._wrap_dist_dataset_create_from_function_cdist_f6283ad4335f18f2(C.swig_type_499(_swig_i_0), C.swig_type_500(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7145,14 +6956,14 @@ func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
 
 func Dist_dataset_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_dataset_destroy_cdist_bf9f84bc75002850(C.swig_type_535(_swig_i_0))
+	C._wrap_dist_dataset_destroy_cdist_f6283ad4335f18f2(C.swig_type_501(_swig_i_0))
 }
 
 func Dist_iterator_create(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_create_cdist_bf9f84bc75002850(C.swig_type_537(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_create_cdist_f6283ad4335f18f2(C.swig_type_503(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7175,64 +6986,64 @@ func (p SwigcptrDist_position) SwigIsDist_position() {
 func (arg1 SwigcptrDist_position) SetPass(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_pass_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_538(_swig_i_1))
+	C._wrap_dist_position_pass_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_504(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetPass() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_pass_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetElements(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_elements_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_540(_swig_i_1))
+	C._wrap_dist_position_elements_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_506(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetElements() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_elements_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetExamples(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_examples_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_542(_swig_i_1))
+	C._wrap_dist_position_examples_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_508(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetExamples() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_examples_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_position) SetBatches(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_position_batches_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_544(_swig_i_1))
+	C._wrap_dist_position_batches_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_510(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_position) GetBatches() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_position_batches_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_position() (_swig_ret Dist_position) {
 	var swig_r Dist_position
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_new_dist_position_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_position(arg1 Dist_position) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_position_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_position_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_position interface {
@@ -7252,7 +7063,7 @@ func Dist_iterator_position(arg1 int64, arg2 Dist_position) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_iterator_position_cdist_bf9f84bc75002850(C.swig_type_547(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_position_cdist_f6283ad4335f18f2(C.swig_type_513(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7268,7 +7079,7 @@ func Dist_iterator_create_at(arg1 int64, arg2 Dist_position, arg3 *int64) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_iterator_create_at_cdist_bf9f84bc75002850(C.swig_type_549(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_iterator_create_at_cdist_f6283ad4335f18f2(C.swig_type_515(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7283,7 +7094,106 @@ func Dist_iterator_next(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_cdist_bf9f84bc75002850(C.swig_type_551(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_cdist_f6283ad4335f18f2(C.swig_type_517(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_iterator_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_iterator_destroy_cdist_f6283ad4335f18f2(C.swig_type_518(_swig_i_0))
+}
+
+func Dist_dataset_create_from_files(arg1 int64, arg2 []string, arg3 int64, arg4 int64, arg5 Dist_dataset_options, arg6 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	var _swig_i_1 string
+
+	_swig_i_1 = swigTexts(arg2)
+
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := getSwigcptr(arg5)
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_dataset_create_from_files_cdist_f6283ad4335f18f2(C.swig_type_520(_swig_i_0), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_1)), C.swig_type_522(_swig_i_2), C.swig_type_523(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = _swig_i_1
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_batch_sizes_for_worker(arg1 int64, arg2 int, arg3 int, arg4 int, arg5 []int64, arg6 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r_p := C._wrap_dist_batch_sizes_for_worker_cdist_f6283ad4335f18f2(C.swig_type_525(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_4)), C.swig_type_527(_swig_i_5))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_element_spec(arg1 int64, arg2 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_dataset_element_spec_cdist_f6283ad4335f18f2(C.swig_type_529(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_reduce(arg1 int64, arg2 int64, arg3 int64, arg4 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r_p := C._wrap_dist_dataset_reduce_cdist_f6283ad4335f18f2(C.swig_type_531(_swig_i_0), C.swig_type_532(_swig_i_1), C.swig_type_533(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_dataset_check_shards(arg1 int64, arg2 int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_dist_dataset_check_shards_cdist_f6283ad4335f18f2(C.swig_type_535(_swig_i_0), C.swig_type_536(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7298,7 +7208,7 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_bf9f84bc75002850(C.swig_type_553(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_iterator_next_optional_cdist_f6283ad4335f18f2(C.swig_type_538(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7307,11 +7217,6 @@ func Dist_iterator_next_optional(arg1 int64, arg2 *int64) (_swig_ret error) {
 	}
 
 	return swig_r_1
-}
-
-func Dist_iterator_destroy(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_iterator_destroy_cdist_bf9f84bc75002850(C.swig_type_554(_swig_i_0))
 }
 
 type SwigcptrDist_drift uintptr
@@ -7326,64 +7231,64 @@ func (p SwigcptrDist_drift) SwigIsDist_drift() {
 func (arg1 SwigcptrDist_drift) SetNum_copies(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_num_copies_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_num_copies_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetNum_copies() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_num_copies_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetReplica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_replica_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_replica_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetReplica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_replica_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetExpected_replica(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_expected_replica_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_drift_expected_replica_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetExpected_replica() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_drift_expected_replica_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_drift) SetElement(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_drift_element_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_555(_swig_i_1))
+	C._wrap_dist_drift_element_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_539(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_drift) GetElement() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_drift_element_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_drift() (_swig_ret Dist_drift) {
 	var swig_r Dist_drift
-	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_drift)(SwigcptrDist_drift(C._wrap_new_dist_drift_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_drift(arg1 Dist_drift) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_drift_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_drift_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_drift interface {
@@ -7404,7 +7309,7 @@ func Dist_variable_check_drift(arg1 int64, arg2 int64, arg3 Dist_drift) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	swig_r_p := C._wrap_dist_variable_check_drift_cdist_bf9f84bc75002850(C.swig_type_558(_swig_i_0), C.swig_type_559(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_dist_variable_check_drift_cdist_f6283ad4335f18f2(C.swig_type_542(_swig_i_0), C.swig_type_543(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7421,7 +7326,7 @@ func Dist_metric_create(arg1 int64, arg2 int, arg3 string, arg4 *int64) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_metric_create_cdist_bf9f84bc75002850(C.swig_type_561(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_metric_create_cdist_f6283ad4335f18f2(C.swig_type_545(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_546)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7442,7 +7347,7 @@ func Dist_metric_update(arg1 int64, arg2 int64, arg3 []int64, arg4 []int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_metric_update_cdist_bf9f84bc75002850(C.swig_type_564(_swig_i_0), C.swig_type_565(_swig_i_1), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_metric_update_cdist_f6283ad4335f18f2(C.swig_type_548(_swig_i_0), C.swig_type_549(_swig_i_1), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_552)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -7467,7 +7372,7 @@ func Dist_metric_result(arg1 int64, arg2 int64, arg3 *float64) (_swig_ret error)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_metric_result_cdist_bf9f84bc75002850(C.swig_type_570(_swig_i_0), C.swig_type_571(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_metric_result_cdist_f6283ad4335f18f2(C.swig_type_554(_swig_i_0), C.swig_type_555(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7482,7 +7387,7 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_metric_reset_cdist_bf9f84bc75002850(C.swig_type_573(_swig_i_0), C.swig_type_574(_swig_i_1))
+	swig_r_p := C._wrap_dist_metric_reset_cdist_f6283ad4335f18f2(C.swig_type_557(_swig_i_0), C.swig_type_558(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7496,14 +7401,14 @@ func Dist_metric_reset(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_metric_kind(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_metric_kind_cdist_bf9f84bc75002850(C.swig_type_575(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_metric_kind_cdist_f6283ad4335f18f2(C.swig_type_559(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_name(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_metric_name_cdist_bf9f84bc75002850(C.swig_type_577(_swig_i_0))
+	swig_r_p := C._wrap_dist_metric_name_cdist_f6283ad4335f18f2(C.swig_type_561(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7513,13 +7418,13 @@ func Dist_metric_name(arg1 int64) (_swig_ret string) {
 func Dist_metric_variable(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_bf9f84bc75002850(C.swig_type_579(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_metric_variable_cdist_f6283ad4335f18f2(C.swig_type_563(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_metric_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_metric_destroy_cdist_bf9f84bc75002850(C.swig_type_580(_swig_i_0))
+	C._wrap_dist_metric_destroy_cdist_f6283ad4335f18f2(C.swig_type_564(_swig_i_0))
 }
 
 func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 []int64) (_swig_ret error) {
@@ -7529,7 +7434,7 @@ func Dist_average_loss(arg1 int64, arg2 []int64, arg3 []int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_average_loss_cdist_bf9f84bc75002850(C.swig_type_582(_swig_i_0), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_2)), C.swig_type_585(_swig_i_3), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_4)))
+	swig_r_p := C._wrap_dist_average_loss_cdist_f6283ad4335f18f2(C.swig_type_566(_swig_i_0), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_2)), C.swig_type_569(_swig_i_3), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_4)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7554,7 +7459,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_bf9f84bc75002850(C.swig_type_588(_swig_i_0), *(*C.swig_type_589)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_scale_regularization_loss_cdist_f6283ad4335f18f2(C.swig_type_572(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7574,7 +7479,7 @@ func Dist_scale_regularization_loss(arg1 int64, arg2 []int64, arg3 []int64) (_sw
 func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_enter_cdist_bf9f84bc75002850(C.swig_type_592(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_enter_cdist_f6283ad4335f18f2(C.swig_type_576(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7588,7 +7493,7 @@ func Dist_scope_enter(arg1 int64) (_swig_ret error) {
 func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_scope_exit_cdist_bf9f84bc75002850(C.swig_type_594(_swig_i_0))
+	swig_r_p := C._wrap_dist_scope_exit_cdist_f6283ad4335f18f2(C.swig_type_578(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7602,7 +7507,7 @@ func Dist_scope_exit(arg1 int64) (_swig_ret error) {
 func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_set_strategy_cdist_bf9f84bc75002850(C.swig_type_596(_swig_i_0))
+	swig_r_p := C._wrap_dist_set_strategy_cdist_f6283ad4335f18f2(C.swig_type_580(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7615,25 +7520,25 @@ func Dist_set_strategy(arg1 int64) (_swig_ret error) {
 
 func Dist_get_strategy() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_bf9f84bc75002850())
+	swig_r = (int64)(C._wrap_dist_get_strategy_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 func Dist_has_strategy() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_has_strategy_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_dist_has_strategy_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 func Dist_in_cross_replica_context() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_bf9f84bc75002850())
+	swig_r = (int)(C._wrap_dist_in_cross_replica_context_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
 func Dist_get_replica() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_dist_get_replica_cdist_bf9f84bc75002850())
+	swig_r = (int64)(C._wrap_dist_get_replica_cdist_f6283ad4335f18f2())
 	return swig_r
 }
 
@@ -7641,7 +7546,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_colocate_enter_cdist_bf9f84bc75002850(C.swig_type_600(_swig_i_0), C.swig_type_601(_swig_i_1))
+	swig_r_p := C._wrap_dist_colocate_enter_cdist_f6283ad4335f18f2(C.swig_type_584(_swig_i_0), C.swig_type_585(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7655,7 +7560,7 @@ func Dist_colocate_enter(arg1 int64, arg2 int64) (_swig_ret error) {
 func Dist_colocate_exit(arg1 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dist_colocate_exit_cdist_bf9f84bc75002850(C.swig_type_603(_swig_i_0))
+	swig_r_p := C._wrap_dist_colocate_exit_cdist_f6283ad4335f18f2(C.swig_type_587(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7678,25 +7583,25 @@ func (p SwigcptrDist_checkpoint_options) SwigIsDist_checkpoint_options() {
 func (arg1 SwigcptrDist_checkpoint_options) SetPosition(arg2 Dist_position) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_checkpoint_options_position_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_checkpoint_options_position_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) GetPosition() (_swig_ret Dist_position) {
 	var swig_r Dist_position
 	_swig_i_0 := arg1
-	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_position)(SwigcptrDist_position(C._wrap_dist_checkpoint_options_position_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDist_checkpoint_options() (_swig_ret Dist_checkpoint_options) {
 	var swig_r Dist_checkpoint_options
-	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_checkpoint_options)(SwigcptrDist_checkpoint_options(C._wrap_new_dist_checkpoint_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_checkpoint_options(arg1 Dist_checkpoint_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_checkpoint_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_checkpoint_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64) {
@@ -7706,7 +7611,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_names(arg2 []string, arg3 int64)
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_names_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_604)(unsafe.Pointer(&_swig_i_1)), C.swig_type_605(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_names_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_1)), C.swig_type_589(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7719,7 +7624,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_keys(arg2 []string, arg
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_1)), C.swig_type_607(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_keys_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_1)), C.swig_type_591(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7732,7 +7637,7 @@ func (arg1 SwigcptrDist_checkpoint_options) Set_metadata_texts(arg2 []string, ar
 	_swig_i_1 = swigTexts(arg2)
 
 	_swig_i_2 := arg3
-	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_608)(unsafe.Pointer(&_swig_i_1)), C.swig_type_609(_swig_i_2))
+	C._wrap_dist_checkpoint_options_set_metadata_texts_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_1)), C.swig_type_593(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = _swig_i_1
 	}
@@ -7755,7 +7660,7 @@ func Dist_checkpoint_save(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_save_cdist_bf9f84bc75002850(C.swig_type_611(_swig_i_0), *(*C.swig_type_612)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_613)(unsafe.Pointer(&_swig_i_2)), C.swig_type_614(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_save_cdist_f6283ad4335f18f2(C.swig_type_595(_swig_i_0), *(*C.swig_type_596)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_597)(unsafe.Pointer(&_swig_i_2)), C.swig_type_598(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7779,7 +7684,7 @@ func Dist_checkpoint_load(arg1 int64, arg2 string, arg3 []int64, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_checkpoint_load_cdist_bf9f84bc75002850(C.swig_type_616(_swig_i_0), *(*C.swig_type_617)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_618)(unsafe.Pointer(&_swig_i_2)), C.swig_type_619(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_checkpoint_load_cdist_f6283ad4335f18f2(C.swig_type_600(_swig_i_0), *(*C.swig_type_601)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_602)(unsafe.Pointer(&_swig_i_2)), C.swig_type_603(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7801,7 +7706,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_open_cdist_bf9f84bc75002850(C.swig_type_621(_swig_i_0), *(*C.swig_type_622)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_open_cdist_f6283ad4335f18f2(C.swig_type_605(_swig_i_0), *(*C.swig_type_606)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7818,7 +7723,7 @@ func Dist_checkpoint_open(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_size(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_bf9f84bc75002850(C.swig_type_624(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_size_cdist_f6283ad4335f18f2(C.swig_type_608(_swig_i_0)))
 	return swig_r
 }
 
@@ -7826,7 +7731,7 @@ func Dist_checkpoint_name(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_name_cdist_bf9f84bc75002850(C.swig_type_626(_swig_i_0), C.swig_type_627(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_name_cdist_f6283ad4335f18f2(C.swig_type_610(_swig_i_0), C.swig_type_611(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7838,7 +7743,7 @@ func Dist_checkpoint_spec(arg1 int64, arg2 string, arg3 []int64) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_bf9f84bc75002850(C.swig_type_629(_swig_i_0), *(*C.swig_type_630)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_dist_checkpoint_spec_cdist_f6283ad4335f18f2(C.swig_type_613(_swig_i_0), *(*C.swig_type_614)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_615)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7860,7 +7765,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_checkpoint_read_cdist_bf9f84bc75002850(C.swig_type_633(_swig_i_0), *(*C.swig_type_634)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_checkpoint_read_cdist_f6283ad4335f18f2(C.swig_type_617(_swig_i_0), *(*C.swig_type_618)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7877,7 +7782,7 @@ func Dist_checkpoint_read(arg1 int64, arg2 string, arg3 *int64) (_swig_ret error
 func Dist_checkpoint_num_metadata(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_bf9f84bc75002850(C.swig_type_636(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_checkpoint_num_metadata_cdist_f6283ad4335f18f2(C.swig_type_620(_swig_i_0)))
 	return swig_r
 }
 
@@ -7885,7 +7790,7 @@ func Dist_checkpoint_metadata_key(arg1 int64, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_bf9f84bc75002850(C.swig_type_638(_swig_i_0), C.swig_type_639(_swig_i_1))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_key_cdist_f6283ad4335f18f2(C.swig_type_622(_swig_i_0), C.swig_type_623(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -7896,7 +7801,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_bf9f84bc75002850(C.swig_type_641(_swig_i_0), *(*C.swig_type_642)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_dist_checkpoint_metadata_cdist_f6283ad4335f18f2(C.swig_type_625(_swig_i_0), *(*C.swig_type_626)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -7908,7 +7813,7 @@ func Dist_checkpoint_metadata(arg1 int64, arg2 string) (_swig_ret string) {
 
 func Dist_checkpoint_destroy(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_dist_checkpoint_destroy_cdist_bf9f84bc75002850(C.swig_type_643(_swig_i_0))
+	C._wrap_dist_checkpoint_destroy_cdist_f6283ad4335f18f2(C.swig_type_627(_swig_i_0))
 }
 
 type SwigcptrDist_topology_options uintptr
@@ -7922,13 +7827,13 @@ func (p SwigcptrDist_topology_options) SwigIsDist_topology_options() {
 
 func NewDist_topology_options() (_swig_ret Dist_topology_options) {
 	var swig_r Dist_topology_options
-	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_topology_options)(SwigcptrDist_topology_options(C._wrap_new_dist_topology_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_topology_options(arg1 Dist_topology_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_topology_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_topology_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_topology_options interface {
@@ -7945,7 +7850,7 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_topology_create_cdist_bf9f84bc75002850(*(*C.swig_type_645)(unsafe.Pointer(&_swig_i_0)), C.swig_type_646(_swig_i_1), *(*C.swig_type_647)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r_p := C._wrap_dist_topology_create_cdist_f6283ad4335f18f2(*(*C.swig_type_629)(unsafe.Pointer(&_swig_i_0)), C.swig_type_630(_swig_i_1), *(*C.swig_type_631)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -7962,11 +7867,47 @@ func Dist_topology_create(arg1 []int32, arg2 int64, arg3 []int32, arg4 int, arg5
 	return swig_r_1
 }
 
+func Dist_topology_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_topology_destroy_cdist_f6283ad4335f18f2(C.swig_type_632(_swig_i_0))
+}
+
+func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r_p := C._wrap_dist_device_assignment_build_cdist_f6283ad4335f18f2(C.swig_type_634(_swig_i_0), *(*C.swig_type_635)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_636)(unsafe.Pointer(&_swig_i_2)), C.swig_type_637(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	var swig_r_1 error
+
+	if swig_r != "" {
+		swig_r_1 = &StatusError{swigCopyString(swig_r)}
+	}
+
+	return swig_r_1
+}
+
+func Dist_device_assignment_destroy(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_dist_device_assignment_destroy_cdist_f6283ad4335f18f2(C.swig_type_638(_swig_i_0))
+}
+
 func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_topology_from_host_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_topology_from_host_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -7977,36 +7918,31 @@ func Dist_topology_from_host(arg1 Dist_topology_options, arg2 *int64) (_swig_ret
 	return swig_r_1
 }
 
-func Dist_topology_destroy(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_topology_destroy_cdist_bf9f84bc75002850(C.swig_type_649(_swig_i_0))
-}
-
 func Dist_topology_mesh_rank(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_bf9f84bc75002850(C.swig_type_650(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_mesh_rank_cdist_f6283ad4335f18f2(C.swig_type_640(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_tasks(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_bf9f84bc75002850(C.swig_type_651(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_tasks_cdist_f6283ad4335f18f2(C.swig_type_641(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_devices_per_task(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_bf9f84bc75002850(C.swig_type_652(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_topology_num_devices_per_task_cdist_f6283ad4335f18f2(C.swig_type_642(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_topology_num_missing_devices(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_bf9f84bc75002850(C.swig_type_654(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_topology_num_missing_devices_cdist_f6283ad4335f18f2(C.swig_type_644(_swig_i_0)))
 	return swig_r
 }
 
@@ -8015,7 +7951,7 @@ func Dist_topology_task_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_task_at_cdist_bf9f84bc75002850(C.swig_type_656(_swig_i_0), *(*C.swig_type_657)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_task_at_cdist_f6283ad4335f18f2(C.swig_type_646(_swig_i_0), *(*C.swig_type_647)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8034,7 +7970,7 @@ func Dist_topology_device_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret e
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_device_at_cdist_bf9f84bc75002850(C.swig_type_659(_swig_i_0), *(*C.swig_type_660)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_device_at_cdist_f6283ad4335f18f2(C.swig_type_649(_swig_i_0), *(*C.swig_type_650)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8053,7 +7989,7 @@ func Dist_topology_cpu_at(arg1 int64, arg2 []int32, arg3 *int32) (_swig_ret erro
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_bf9f84bc75002850(C.swig_type_662(_swig_i_0), *(*C.swig_type_663)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_topology_cpu_at_cdist_f6283ad4335f18f2(C.swig_type_652(_swig_i_0), *(*C.swig_type_653)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8074,7 +8010,7 @@ func Dist_topology_device_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_bf9f84bc75002850(C.swig_type_665(_swig_i_0), *(*C.swig_type_666)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_667)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_668)(unsafe.Pointer(&_swig_i_3)), C.swig_type_669(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_device_name_at_cdist_f6283ad4335f18f2(C.swig_type_655(_swig_i_0), *(*C.swig_type_656)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_657)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_658)(unsafe.Pointer(&_swig_i_3)), C.swig_type_659(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8101,7 +8037,7 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_bf9f84bc75002850(C.swig_type_671(_swig_i_0), *(*C.swig_type_672)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_673)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_674)(unsafe.Pointer(&_swig_i_3)), C.swig_type_675(_swig_i_4))
+	swig_r_p := C._wrap_dist_topology_host_name_at_cdist_f6283ad4335f18f2(C.swig_type_661(_swig_i_0), *(*C.swig_type_662)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_663)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_664)(unsafe.Pointer(&_swig_i_3)), C.swig_type_665(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8121,32 +8057,6 @@ func Dist_topology_host_name_at(arg1 int64, arg2 []int32, arg3 string, arg4 []by
 	return swig_r_1
 }
 
-func Dist_device_assignment_build(arg1 int64, arg2 []int32, arg3 []int32, arg4 int64, arg5 int, arg6 int, arg7 *int64) (_swig_ret error) {
-	var swig_r string
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	swig_r_p := C._wrap_dist_device_assignment_build_cdist_bf9f84bc75002850(C.swig_type_677(_swig_i_0), *(*C.swig_type_678)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_679)(unsafe.Pointer(&_swig_i_2)), C.swig_type_680(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_voidp(_swig_i_6))
-	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-	var swig_r_1 error
-
-	if swig_r != "" {
-		swig_r_1 = &StatusError{swigCopyString(swig_r)}
-	}
-
-	return swig_r_1
-}
-
 func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int, arg5 int64, arg6 *int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
@@ -8155,7 +8065,7 @@ func Dist_device_assignment_create(arg1 int64, arg2 []int32, arg3 int, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_create_cdist_bf9f84bc75002850(C.swig_type_682(_swig_i_0), *(*C.swig_type_683)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_684(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_create_cdist_f6283ad4335f18f2(C.swig_type_667(_swig_i_0), *(*C.swig_type_668)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_669(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8173,7 +8083,7 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_bf9f84bc75002850(C.swig_type_686(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_dist_device_assignment_create_single_cdist_f6283ad4335f18f2(C.swig_type_671(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8184,29 +8094,24 @@ func Dist_device_assignment_create_single(arg1 int64, arg2 *int64) (_swig_ret er
 	return swig_r_1
 }
 
-func Dist_device_assignment_destroy(arg1 int64) {
-	_swig_i_0 := arg1
-	C._wrap_dist_device_assignment_destroy_cdist_bf9f84bc75002850(C.swig_type_687(_swig_i_0))
-}
-
 func Dist_device_assignment_topology(arg1 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_bf9f84bc75002850(C.swig_type_689(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_device_assignment_topology_cdist_f6283ad4335f18f2(C.swig_type_673(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_replicas(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_bf9f84bc75002850(C.swig_type_690(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_replicas_cdist_f6283ad4335f18f2(C.swig_type_674(_swig_i_0)))
 	return swig_r
 }
 
 func Dist_device_assignment_num_logical_devices(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_bf9f84bc75002850(C.swig_type_691(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_assignment_num_logical_devices_cdist_f6283ad4335f18f2(C.swig_type_675(_swig_i_0)))
 	return swig_r
 }
 
@@ -8216,7 +8121,7 @@ func Dist_device_assignment_device(arg1 int64, arg2 int, arg3 int, arg4 *int32) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_assignment_device_cdist_bf9f84bc75002850(C.swig_type_693(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_assignment_device_cdist_f6283ad4335f18f2(C.swig_type_677(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8235,7 +8140,7 @@ func Dist_device_assignment_device_name(arg1 int64, arg2 int, arg3 int, arg4 str
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_bf9f84bc75002850(C.swig_type_695(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_696)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_697)(unsafe.Pointer(&_swig_i_4)), C.swig_type_698(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_device_name_cdist_f6283ad4335f18f2(C.swig_type_679(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_680)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_681)(unsafe.Pointer(&_swig_i_4)), C.swig_type_682(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8260,7 +8165,7 @@ func Dist_device_assignment_host_name(arg1 int64, arg2 int, arg3 int, arg4 strin
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_bf9f84bc75002850(C.swig_type_700(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_701)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_702)(unsafe.Pointer(&_swig_i_4)), C.swig_type_703(_swig_i_5))
+	swig_r_p := C._wrap_dist_device_assignment_host_name_cdist_f6283ad4335f18f2(C.swig_type_684(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_685)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_686)(unsafe.Pointer(&_swig_i_4)), C.swig_type_687(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8289,84 +8194,84 @@ func (p SwigcptrDist_partition) SwigIsDist_partition() {
 func (arg1 SwigcptrDist_partition) SetKind(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_kind_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_kind_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetKind() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_kind_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetNum_logical_devices(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_num_logical_devices_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_num_logical_devices_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetNum_logical_devices() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_num_logical_devices_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetLogical_device(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_logical_device_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_logical_device_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetLogical_device() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_logical_device_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_uneven_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_uneven_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_uneven_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_partition) SetSpmd(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_partition_spmd_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_partition_spmd_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_partition) GetSpmd() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_partition_spmd_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_partition() (_swig_ret Dist_partition) {
 	var swig_r Dist_partition
-	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_partition)(SwigcptrDist_partition(C._wrap_new_dist_partition_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_partition(arg1 Dist_partition) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_partition_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_partition_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_partition) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_shape_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_704)(unsafe.Pointer(&_swig_i_1)), C.swig_type_705(_swig_i_2))
+	C._wrap_dist_partition_set_shape_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_688)(unsafe.Pointer(&_swig_i_1)), C.swig_type_689(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8376,7 +8281,7 @@ func (arg1 SwigcptrDist_partition) Set_dimensions(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_partition_set_dimensions_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_706)(unsafe.Pointer(&_swig_i_1)), C.swig_type_707(_swig_i_2))
+	C._wrap_dist_partition_set_dimensions_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_690)(unsafe.Pointer(&_swig_i_1)), C.swig_type_691(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8402,7 +8307,7 @@ type Dist_partition interface {
 func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := getSwigcptr(arg1)
-	swig_r_p := C._wrap_dist_partition_check_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dist_partition_check_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8411,20 +8316,6 @@ func Dist_partition_check(arg1 Dist_partition) (_swig_ret error) {
 	}
 
 	return swig_r_1
-}
-
-func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
-	var swig_r int
-	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_bf9f84bc75002850(C.swig_type_709(_swig_i_0)))
-	return swig_r
-}
-
-func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_bf9f84bc75002850(C.swig_type_711(_swig_i_0)))
-	return swig_r
 }
 
 type SwigcptrDist_split_options uintptr
@@ -8439,25 +8330,25 @@ func (p SwigcptrDist_split_options) SwigIsDist_split_options() {
 func (arg1 SwigcptrDist_split_options) SetUneven(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_split_options_uneven_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_split_options_uneven_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_split_options) GetUneven() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_split_options_uneven_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_split_options() (_swig_ret Dist_split_options) {
 	var swig_r Dist_split_options
-	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_split_options)(SwigcptrDist_split_options(C._wrap_new_dist_split_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_split_options(arg1 Dist_split_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_split_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_split_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Dist_split_options interface {
@@ -8473,7 +8364,7 @@ func Dist_assign_to_logical_device(arg1 int64, arg2 int64, arg3 int, arg4 *int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_bf9f84bc75002850(C.swig_type_713(_swig_i_0), C.swig_type_714(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_assign_to_logical_device_cdist_f6283ad4335f18f2(C.swig_type_694(_swig_i_0), C.swig_type_695(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8489,7 +8380,7 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_bf9f84bc75002850(C.swig_type_716(_swig_i_0), C.swig_type_717(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_replicate_to_logical_devices_cdist_f6283ad4335f18f2(C.swig_type_697(_swig_i_0), C.swig_type_698(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8500,11 +8391,25 @@ func Dist_replicate_to_logical_devices(arg1 int64, arg2 int64, arg3 *int64) (_sw
 	return swig_r_1
 }
 
+func Dist_strategy_num_logical_devices(arg1 int64) (_swig_ret int) {
+	var swig_r int
+	_swig_i_0 := arg1
+	swig_r = (int)(C._wrap_dist_strategy_num_logical_devices_cdist_f6283ad4335f18f2(C.swig_type_699(_swig_i_0)))
+	return swig_r
+}
+
+func Dist_strategy_device_assignment(arg1 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_dist_strategy_device_assignment_cdist_f6283ad4335f18f2(C.swig_type_701(_swig_i_0)))
+	return swig_r
+}
+
 func Dist_value_partition(arg1 int64, arg2 Dist_partition) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	swig_r_p := C._wrap_dist_value_partition_cdist_bf9f84bc75002850(C.swig_type_719(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_dist_value_partition_cdist_f6283ad4335f18f2(C.swig_type_703(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8527,44 +8432,44 @@ func (p SwigcptrDist_devices_options) SwigIsDist_devices_options() {
 func (arg1 SwigcptrDist_devices_options) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_timeout_ns_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_720(_swig_i_1))
+	C._wrap_dist_devices_options_timeout_ns_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_704(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetTimeout_ns() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_timeout_ns_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func (arg1 SwigcptrDist_devices_options) SetCancel(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_devices_options_cancel_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_722(_swig_i_1))
+	C._wrap_dist_devices_options_cancel_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_706(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_devices_options) GetCancel() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dist_devices_options_cancel_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_devices_options() (_swig_ret Dist_devices_options) {
 	var swig_r Dist_devices_options
-	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_devices_options)(SwigcptrDist_devices_options(C._wrap_new_dist_devices_options_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_devices_options(arg1 Dist_devices_options) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_devices_options_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_devices_options_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_devices_options) Add_result(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_dist_devices_options_add_result_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_dist_devices_options_add_result_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 type Dist_devices_options interface {
@@ -8585,7 +8490,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_dist_run_on_devices_cdist_bf9f84bc75002850(C.swig_type_725(_swig_i_0), C.swig_type_726(_swig_i_1), C.swig_type_727(_swig_i_2), C.swig_type_728(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_dist_run_on_devices_cdist_f6283ad4335f18f2(C.swig_type_709(_swig_i_0), C.swig_type_710(_swig_i_1), C.swig_type_711(_swig_i_2), C.swig_type_712(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8599,7 +8504,7 @@ func Dist_run_on_devices(arg1 int64, arg2 int64, arg3 int64, arg4 int64, arg5 Di
 func Dist_device_replica(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_device_replica_cdist_bf9f84bc75002850(C.swig_type_729(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_device_replica_cdist_f6283ad4335f18f2(C.swig_type_713(_swig_i_0)))
 	return swig_r
 }
 
@@ -8609,7 +8514,7 @@ func Dist_device_axis(arg1 int64, arg2 string, arg3 *int32, arg4 *int32) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_dist_device_axis_cdist_bf9f84bc75002850(C.swig_type_731(_swig_i_0), *(*C.swig_type_732)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_dist_device_axis_cdist_f6283ad4335f18f2(C.swig_type_715(_swig_i_0), *(*C.swig_type_716)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8628,7 +8533,7 @@ func Dist_device_axis_group(arg1 int64, arg2 string, arg3 *int64) (_swig_ret err
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_dist_device_axis_group_cdist_bf9f84bc75002850(C.swig_type_734(_swig_i_0), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_dist_device_axis_group_cdist_f6283ad4335f18f2(C.swig_type_718(_swig_i_0), *(*C.swig_type_719)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8654,32 +8559,32 @@ func (p SwigcptrDist_halo) SwigIsDist_halo() {
 func (arg1 SwigcptrDist_halo) SetNdim(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_dist_halo_ndim_set_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_dist_halo_ndim_set_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func (arg1 SwigcptrDist_halo) GetNdim() (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_dist_halo_ndim_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func NewDist_halo() (_swig_ret Dist_halo) {
 	var swig_r Dist_halo
-	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_bf9f84bc75002850()))
+	swig_r = (Dist_halo)(SwigcptrDist_halo(C._wrap_new_dist_halo_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDist_halo(arg1 Dist_halo) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_dist_halo_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_dist_halo_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 func (arg1 SwigcptrDist_halo) Set_parts(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_parts_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_736)(unsafe.Pointer(&_swig_i_1)), C.swig_type_737(_swig_i_2))
+	C._wrap_dist_halo_set_parts_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_720)(unsafe.Pointer(&_swig_i_1)), C.swig_type_721(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8689,7 +8594,7 @@ func (arg1 SwigcptrDist_halo) Set_low(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_low_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1)), C.swig_type_739(_swig_i_2))
+	C._wrap_dist_halo_set_low_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_722)(unsafe.Pointer(&_swig_i_1)), C.swig_type_723(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8699,7 +8604,7 @@ func (arg1 SwigcptrDist_halo) Set_high(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_high_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_740)(unsafe.Pointer(&_swig_i_1)), C.swig_type_741(_swig_i_2))
+	C._wrap_dist_halo_set_high_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_724)(unsafe.Pointer(&_swig_i_1)), C.swig_type_725(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8709,7 +8614,7 @@ func (arg1 SwigcptrDist_halo) Set_edges(arg2 []int32, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_dist_halo_set_edges_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), *(*C.swig_type_742)(unsafe.Pointer(&_swig_i_1)), C.swig_type_743(_swig_i_2))
+	C._wrap_dist_halo_set_edges_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), *(*C.swig_type_726)(unsafe.Pointer(&_swig_i_1)), C.swig_type_727(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8733,7 +8638,7 @@ func Dist_halo_exchange(arg1 int64, arg2 []int64, arg3 Dist_halo, arg4 []int64, 
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
-	swig_r_p := C._wrap_dist_halo_exchange_cdist_bf9f84bc75002850(C.swig_type_745(_swig_i_0), *(*C.swig_type_746)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_747)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_dist_halo_exchange_cdist_f6283ad4335f18f2(C.swig_type_729(_swig_i_0), *(*C.swig_type_730)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), *(*C.swig_type_731)(unsafe.Pointer(&_swig_i_3)), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -8758,7 +8663,7 @@ func Dist_reshard(arg1 int64, arg2 Dist_partition, arg3 Dist_partition, arg4 []i
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := getSwigcptr(arg6)
-	swig_r_p := C._wrap_dist_reshard_cdist_bf9f84bc75002850(C.swig_type_749(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_750)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_751)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_dist_reshard_cdist_f6283ad4335f18f2(C.swig_type_733(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_734)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_735)(unsafe.Pointer(&_swig_i_4)), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -8782,7 +8687,7 @@ func Dist_reshard_bytes(arg1 Dist_partition, arg2 Dist_partition, arg3 int, arg4
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_dist_reshard_bytes_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_dist_reshard_bytes_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8797,7 +8702,7 @@ func Fail(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0), *(*C.swig_type_753)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), *(*C.swig_type_737)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8808,7 +8713,7 @@ func Fail_as_told(arg1 int, arg2 string) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_fail_as_told_cdist_bf9f84bc75002850(C.swig_intgo(_swig_i_0), *(*C.swig_type_754)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int)(C._wrap_fail_as_told_cdist_f6283ad4335f18f2(C.swig_intgo(_swig_i_0), *(*C.swig_type_738)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -8827,7 +8732,7 @@ func (p SwigcptrText) SwigIsText() {
 func (arg1 SwigcptrText) Text() (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_Text_text_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_Text_text_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -8838,7 +8743,7 @@ func (arg1 SwigcptrText) Explain(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_757(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_741(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8853,7 +8758,7 @@ func (arg1 SwigcptrText) Explain_dataset(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_dataset_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_759(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_dataset_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_743(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8868,7 +8773,7 @@ func (arg1 SwigcptrText) Explain_topology(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_explain_topology_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_761(_swig_i_1))
+	swig_r_p := C._wrap_Text_explain_topology_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_745(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8883,7 +8788,7 @@ func (arg1 SwigcptrText) Describe_value(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_value_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_763(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_value_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_747(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8898,7 +8803,7 @@ func (arg1 SwigcptrText) Describe_variable(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_describe_variable_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_765(_swig_i_1))
+	swig_r_p := C._wrap_Text_describe_variable_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_749(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8913,7 +8818,7 @@ func (arg1 SwigcptrText) Write_trace(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Text_write_trace_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_767(_swig_i_1))
+	swig_r_p := C._wrap_Text_write_trace_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_751(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8929,7 +8834,7 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Text_write_metrics_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_769(_swig_i_1), *(*C.swig_type_770)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_Text_write_metrics_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_753(_swig_i_1), *(*C.swig_type_754)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -8945,13 +8850,13 @@ func (arg1 SwigcptrText) Write_metrics(arg2 int64, arg3 string) (_swig_ret error
 
 func NewText() (_swig_ret Text) {
 	var swig_r Text
-	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_bf9f84bc75002850()))
+	swig_r = (Text)(SwigcptrText(C._wrap_new_Text_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteText(arg1 Text) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Text_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Text_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Text interface {
@@ -8980,7 +8885,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_read_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_772(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_read_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_756(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -8994,7 +8899,7 @@ func (arg1 SwigcptrStragglers) Read(arg2 int64) (_swig_ret error) {
 func (arg1 SwigcptrStragglers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Stragglers_size_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Stragglers_size_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -9002,7 +8907,7 @@ func (arg1 SwigcptrStragglers) Collective(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_collective_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_collective_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_758(_swig_i_1)))
 	return swig_r
 }
 
@@ -9010,7 +8915,7 @@ func (arg1 SwigcptrStragglers) Group(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_group_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_775(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_group_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_759(_swig_i_1)))
 	return swig_r
 }
 
@@ -9018,7 +8923,7 @@ func (arg1 SwigcptrStragglers) Replica(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_Stragglers_replica_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1)))
+	swig_r = (int)(C._wrap_Stragglers_replica_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_760(_swig_i_1)))
 	return swig_r
 }
 
@@ -9026,7 +8931,7 @@ func (arg1 SwigcptrStragglers) Meetings(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_meetings_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_778(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_meetings_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_762(_swig_i_1)))
 	return swig_r
 }
 
@@ -9034,7 +8939,7 @@ func (arg1 SwigcptrStragglers) Times_last(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_times_last_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_764(_swig_i_1)))
 	return swig_r
 }
 
@@ -9042,7 +8947,7 @@ func (arg1 SwigcptrStragglers) Mean_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_782(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_mean_late_ns_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_766(_swig_i_1)))
 	return swig_r
 }
 
@@ -9050,7 +8955,7 @@ func (arg1 SwigcptrStragglers) Max_late_ns(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_784(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Stragglers_max_late_ns_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_768(_swig_i_1)))
 	return swig_r
 }
 
@@ -9058,7 +8963,7 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Stragglers_tag_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_786(_swig_i_1))
+	swig_r_p := C._wrap_Stragglers_tag_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_770(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swigCopyString(swig_r) 
@@ -9067,13 +8972,13 @@ func (arg1 SwigcptrStragglers) Tag(arg2 int64) (_swig_ret string) {
 
 func NewStragglers() (_swig_ret Stragglers) {
 	var swig_r Stragglers
-	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_bf9f84bc75002850()))
+	swig_r = (Stragglers)(SwigcptrStragglers(C._wrap_new_Stragglers_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteStragglers(arg1 Stragglers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Stragglers_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Stragglers_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Stragglers interface {
@@ -9103,7 +9008,7 @@ func (p SwigcptrNumbers) SwigIsNumbers() {
 func (arg1 SwigcptrNumbers) Size() (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_Numbers_size_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_Numbers_size_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -9111,38 +9016,38 @@ func (arg1 SwigcptrNumbers) At(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_Numbers_at_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_789(_swig_i_1)))
+	swig_r = (int64)(C._wrap_Numbers_at_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_773(_swig_i_1)))
 	return swig_r
 }
 
 func (arg1 SwigcptrNumbers) Topology_mesh_shape(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_mesh_shape_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_790(_swig_i_1))
+	C._wrap_Numbers_topology_mesh_shape_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_774(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_device_coordinates(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_device_coordinates_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_791(_swig_i_1))
+	C._wrap_Numbers_topology_device_coordinates_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_775(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_missing_devices(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_missing_devices_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_792(_swig_i_1))
+	C._wrap_Numbers_topology_missing_devices_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_776(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Topology_serialized(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_topology_serialized_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_793(_swig_i_1))
+	C._wrap_Numbers_topology_serialized_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_777(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_core_assignment(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_Numbers_device_assignment_core_assignment_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_794(_swig_i_1))
+	C._wrap_Numbers_device_assignment_core_assignment_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_778(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, arg4 int) (_swig_ret error) {
@@ -9151,7 +9056,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_coordinates(arg2 int64, arg3 int, 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_796(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_coordinates_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_780(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9168,7 +9073,7 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_798(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
+	swig_r_p := C._wrap_Numbers_device_assignment_lookup_replicas_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_782(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9182,13 +9087,13 @@ func (arg1 SwigcptrNumbers) Device_assignment_lookup_replicas(arg2 int64, arg3 i
 func (arg1 SwigcptrNumbers) Partition_shape(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_shape_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_shape_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_dimensions(arg2 Dist_partition) {
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
-	C._wrap_Numbers_partition_dimensions_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_Numbers_partition_dimensions_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swig_ret error) {
@@ -9196,7 +9101,7 @@ func (arg1 SwigcptrNumbers) Partition_shard(arg2 Dist_partition, arg3 int) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_Numbers_partition_shard_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
+	swig_r_p := C._wrap_Numbers_partition_shard_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9213,7 +9118,7 @@ func (arg1 SwigcptrNumbers) Value_shard(arg2 int64, arg3 int, arg4 []int64) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_Numbers_value_shard_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_801(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_802)(unsafe.Pointer(&_swig_i_3)))
+	swig_r_p := C._wrap_Numbers_value_shard_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_785(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_786)(unsafe.Pointer(&_swig_i_3)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9231,7 +9136,7 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_804(_swig_i_1))
+	swig_r_p := C._wrap_Numbers_device_coordinates_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_788(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9244,13 +9149,13 @@ func (arg1 SwigcptrNumbers) Device_coordinates(arg2 int64) (_swig_ret error) {
 
 func NewNumbers() (_swig_ret Numbers) {
 	var swig_r Numbers
-	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_bf9f84bc75002850()))
+	swig_r = (Numbers)(SwigcptrNumbers(C._wrap_new_Numbers_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteNumbers(arg1 Numbers) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Numbers_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Numbers_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Numbers interface {
@@ -9277,7 +9182,7 @@ func Topology_from_serialized(arg1 []int64, arg2 int64, arg3 *int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_topology_from_serialized_cdist_bf9f84bc75002850(*(*C.swig_type_806)(unsafe.Pointer(&_swig_i_0)), C.swig_type_807(_swig_i_1), C.swig_voidp(_swig_i_2))
+	swig_r_p := C._wrap_topology_from_serialized_cdist_f6283ad4335f18f2(*(*C.swig_type_790)(unsafe.Pointer(&_swig_i_0)), C.swig_type_791(_swig_i_1), C.swig_voidp(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -9299,7 +9204,7 @@ func Split_to_logical_devices(arg1 int64, arg2 int64, arg3 []int64, arg4 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := getSwigcptr(arg5)
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_split_to_logical_devices_cdist_bf9f84bc75002850(C.swig_type_809(_swig_i_0), C.swig_type_810(_swig_i_1), *(*C.swig_type_811)(unsafe.Pointer(&_swig_i_2)), C.swig_type_812(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
+	swig_r_p := C._wrap_split_to_logical_devices_cdist_f6283ad4335f18f2(C.swig_type_793(_swig_i_0), C.swig_type_794(_swig_i_1), *(*C.swig_type_795)(unsafe.Pointer(&_swig_i_2)), C.swig_type_796(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -9317,7 +9222,7 @@ func Tensor_at(arg1 int64, arg2 int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_tensor_at_cdist_bf9f84bc75002850(C.swig_type_813(_swig_i_0), C.swig_type_814(_swig_i_1), *(*C.swig_type_815)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_tensor_at_cdist_f6283ad4335f18f2(C.swig_type_797(_swig_i_0), C.swig_type_798(_swig_i_1), *(*C.swig_type_799)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -9337,7 +9242,7 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_Destinations_add_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0), C.swig_type_816(_swig_i_1), C.swig_type_817(_swig_i_2), *(*C.swig_type_818)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_Destinations_add_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0), C.swig_type_800(_swig_i_1), C.swig_type_801(_swig_i_2), *(*C.swig_type_802)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -9346,19 +9251,19 @@ func (arg1 SwigcptrDestinations) Add(arg2 int64, arg3 int64, arg4 string) {
 func (arg1 SwigcptrDestinations) Get() (_swig_ret Dist_destination) {
 	var swig_r Dist_destination
 	_swig_i_0 := arg1
-	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))))
+	swig_r = (Dist_destination)(SwigcptrDist_destination(C._wrap_Destinations_get_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))))
 	return swig_r
 }
 
 func NewDestinations() (_swig_ret Destinations) {
 	var swig_r Destinations
-	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_bf9f84bc75002850()))
+	swig_r = (Destinations)(SwigcptrDestinations(C._wrap_new_Destinations_cdist_f6283ad4335f18f2()))
 	return swig_r
 }
 
 func DeleteDestinations(arg1 Destinations) {
 	_swig_i_0 := getSwigcptr(arg1)
-	C._wrap_delete_Destinations_cdist_bf9f84bc75002850(C.uintptr_t(_swig_i_0))
+	C._wrap_delete_Destinations_cdist_f6283ad4335f18f2(C.uintptr_t(_swig_i_0))
 }
 
 type Destinations interface {
@@ -9377,7 +9282,7 @@ func Quick_all_reduce(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_all_reduce_cdist_bf9f84bc75002850(C.swig_type_820(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_3)), C.swig_type_822(_swig_i_4), *(*C.swig_type_823)(unsafe.Pointer(&_swig_i_5)), C.swig_type_824(_swig_i_6))
+	swig_r_p := C._wrap_quick_all_reduce_cdist_f6283ad4335f18f2(C.swig_type_804(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_805)(unsafe.Pointer(&_swig_i_3)), C.swig_type_806(_swig_i_4), *(*C.swig_type_807)(unsafe.Pointer(&_swig_i_5)), C.swig_type_808(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9403,7 +9308,7 @@ func Quick_broadcast(arg1 int64, arg2 int, arg3 int, arg4 []byte, arg5 int64, ar
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_quick_broadcast_cdist_bf9f84bc75002850(C.swig_type_826(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_827)(unsafe.Pointer(&_swig_i_3)), C.swig_type_828(_swig_i_4), *(*C.swig_type_829)(unsafe.Pointer(&_swig_i_5)), C.swig_type_830(_swig_i_6))
+	swig_r_p := C._wrap_quick_broadcast_cdist_f6283ad4335f18f2(C.swig_type_810(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_811)(unsafe.Pointer(&_swig_i_3)), C.swig_type_812(_swig_i_4), *(*C.swig_type_813)(unsafe.Pointer(&_swig_i_5)), C.swig_type_814(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
@@ -9425,7 +9330,7 @@ func Run_until(arg1 int64, arg2 int64, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_run_until_cdist_bf9f84bc75002850(C.swig_type_832(_swig_i_0), C.swig_type_833(_swig_i_1), C.swig_type_834(_swig_i_2))
+	swig_r_p := C._wrap_run_until_cdist_f6283ad4335f18f2(C.swig_type_816(_swig_i_0), C.swig_type_817(_swig_i_1), C.swig_type_818(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 error
 
@@ -9441,7 +9346,7 @@ func Quick_barrier(arg1 int64, arg2 string, arg3 int64) (_swig_ret error) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_quick_barrier_cdist_bf9f84bc75002850(C.swig_type_836(_swig_i_0), *(*C.swig_type_837)(unsafe.Pointer(&_swig_i_1)), C.swig_type_838(_swig_i_2))
+	swig_r_p := C._wrap_quick_barrier_cdist_f6283ad4335f18f2(C.swig_type_820(_swig_i_0), *(*C.swig_type_821)(unsafe.Pointer(&_swig_i_1)), C.swig_type_822(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2

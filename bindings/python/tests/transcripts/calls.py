@@ -262,20 +262,21 @@ def made(make):
     return lambda g: make(g.needed("strategy"), g)
 
 
+# By the domains of C: DIST_ENUM_....
+NAMES = {
+    3: (libdist.reduce_op_name, None),
+    4: (lambda op: libdist.reduce_op_name(op) if op in (1, 2) else None, libdist.reduce_op_from_name),
+    6: (libdist.synchronization_name, libdist.synchronization_from_name),
+    7: (libdist.aggregation_name, libdist.aggregation_from_name),
+    8: (libdist.communication_name, libdist.communication_from_name),
+    9: (libdist.cross_device_name, libdist.cross_device_from_name),
+    10: (libdist.input_mode_name, libdist.input_mode_from_name),
+    11: (libdist.shard_policy_name, libdist.shard_policy_from_name),
+}
+
 CALLS = {
-    "reduce_op_name": lambda g: libdist.reduce_op_name(g.number("op")),
-    "communication_name": lambda g: libdist.communication_name(g.number("implementation")),
-    "cross_device_name": lambda g: libdist.cross_device_name(g.number("kind")),
-    "synchronization_name": lambda g: libdist.synchronization_name(g.number("synchronization")),
-    "aggregation_name": lambda g: libdist.aggregation_name(g.number("aggregation")),
-    "input_mode_name": lambda g: libdist.input_mode_name(g.number("mode")),
-    "shard_policy_name": lambda g: libdist.shard_policy_name(g.number("policy")),
-    "reduce_op_from_name": lambda g: libdist.reduce_op_from_name(g.text("name")),
-    "communication_from_name": lambda g: libdist.communication_from_name(g.text("name")),
-    "synchronization_from_name": lambda g: libdist.synchronization_from_name(g.text("name")),
-    "aggregation_from_name": lambda g: libdist.aggregation_from_name(g.text("name")),
-    "input_mode_from_name": lambda g: libdist.input_mode_from_name(g.text("name")),
-    "shard_policy_from_name": lambda g: libdist.shard_policy_from_name(g.text("name")),
+    "enum_name": lambda g: NAMES[g.number("domain")][0](g.number("value")),
+    "enum_from_name": lambda g: NAMES[g.number("domain")][1](g.text("name")),
     "reduce_op_from_aggregation": lambda g: libdist.reduce_op_from_aggregation(g.number("aggregation")),
     "communication_options_merge": merge_options,
     "communication_options_describe": lambda g: communication(g, "options.").describe(),

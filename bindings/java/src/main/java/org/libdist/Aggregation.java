@@ -34,7 +34,7 @@ public enum Aggregation {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_aggregation_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_AGGREGATION, code));
     }
 
     /**
@@ -44,7 +44,7 @@ public enum Aggregation {
      */
     public static Aggregation fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_aggregation_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_AGGREGATION, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

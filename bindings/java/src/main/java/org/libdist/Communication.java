@@ -34,7 +34,7 @@ public enum Communication {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_communication_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_COMMUNICATION, code));
     }
 
     /**
@@ -44,7 +44,7 @@ public enum Communication {
      */
     public static Communication fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_communication_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_COMMUNICATION, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

@@ -18,8 +18,6 @@ public enum CrossDeviceKind {
     HIERARCHICAL_COPY(2),
     /** TensorFlow's name for what libdist does anyway. */
     NCCL(3),
-    /** TensorFlow's name for what libdist does anyway. */
-    COLLECTIVE(4),
     /** Functions of the program's. */
     HOST(5);
 
@@ -35,7 +33,6 @@ public enum CrossDeviceKind {
             case 1 -> REDUCTION_TO_ONE_DEVICE;
             case 2 -> HIERARCHICAL_COPY;
             case 3 -> NCCL;
-            case 4 -> COLLECTIVE;
             case 5 -> HOST;
             default -> throw new DistException(Status.INTERNAL, "CrossDeviceKind: libdist gave " + code);
         };
@@ -43,6 +40,17 @@ public enum CrossDeviceKind {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_cross_device_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_CROSS_DEVICE, code));
+    }
+
+    /**
+     * The one of that name, in any case: for settings that are read from a file or a command line.
+     *
+     * @throws DistException INVALID_ARGUMENT another name; the message says which there are
+     */
+    public static CrossDeviceKind fromName(String name) {
+        int[] out = new int[1];
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_CROSS_DEVICE, Texts.bytes(name, "name"), out);
+        return of(out[0]);
     }
 }

@@ -19,16 +19,16 @@ final class EnumWords {
             Map.entry("SYNCHRONIZATION", "Synchronization"),
             Map.entry("AGGREGATION", "Aggregation"),
             Map.entry("ASSIGN", "Assign"),
-            Map.entry("SCATTER", "Scatter"),
             Map.entry("COMMUNICATION", "Communication"),
-            Map.entry("CROSS_DEVICE", "CrossDeviceKind"),
             Map.entry("INPUT", "InputMode"),
             Map.entry("SHARD", "ShardPolicy"),
-            Map.entry("METRIC", "MetricKind"),
             Map.entry("DEVICE_ORDER", "DeviceOrder"),
+            Map.entry("LOG", "LogLevel"),
+            Map.entry("SCATTER", "Scatter"),
+            Map.entry("CROSS_DEVICE", "CrossDeviceKind"),
+            Map.entry("METRIC", "MetricKind"),
             Map.entry("PARTITION", "PartitionKind"),
-            Map.entry("EDGE", "Edge"),
-            Map.entry("LOG", "LogLevel"));
+            Map.entry("EDGE", "Edge"));
 
     private EnumWords() {}
 }

@@ -28,7 +28,7 @@ public enum InputMode {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_input_mode_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_INPUT_MODE, code));
     }
 
     /**
@@ -38,7 +38,7 @@ public enum InputMode {
      */
     public static InputMode fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_input_mode_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_INPUT_MODE, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

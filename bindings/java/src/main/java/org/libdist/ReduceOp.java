@@ -40,7 +40,7 @@ public enum ReduceOp {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_reduce_op_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_REDUCE_OP, code));
     }
 
     /**
@@ -50,7 +50,7 @@ public enum ReduceOp {
      */
     public static ReduceOp fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_reduce_op_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_VALUE_REDUCTION, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 

@@ -37,7 +37,7 @@ public enum ShardPolicy {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_shard_policy_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_SHARD_POLICY, code));
     }
 
     /**
@@ -47,7 +47,7 @@ public enum ShardPolicy {
      */
     public static ShardPolicy fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_shard_policy_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_SHARD_POLICY, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

@@ -34,7 +34,7 @@ public enum Synchronization {
 
     /** TensorFlow's name of it; null where it has none. */
     public String tfName() {
-        return Texts.of(DistModule.dist_synchronization_name(code));
+        return Texts.of(DistModule.dist_enum_name(DistModule.DIST_ENUM_SYNCHRONIZATION, code));
     }
 
     /**
@@ -44,7 +44,7 @@ public enum Synchronization {
      */
     public static Synchronization fromName(String name) {
         int[] out = new int[1];
-        DistModule.dist_synchronization_from_name(Texts.bytes(name, "name"), out);
+        DistModule.dist_enum_from_name(DistModule.DIST_ENUM_SYNCHRONIZATION, Texts.bytes(name, "name"), out);
         return of(out[0]);
     }
 }

@@ -59,16 +59,13 @@ final class Words {
             Map.entry("variable_class", "Variable.variableClass"),
             Map.entry("checkpoint_metadata_key", "Checkpoint.metadata"),
             Map.entry("checkpoint_num_metadata", "Checkpoint.metadata"),
-            Map.entry("cross_device_name", "CrossDeviceKind.tfName"),
             Map.entry("reshard_bytes", "Partition.reshardBytes"), Map.entry("fail", "DistException"),
             Map.entry("average_loss", "Losses.averageLoss"),
             Map.entry("scale_regularization_loss", "Losses.scaleRegularizationLoss"),
             Map.entry("version", "Dist.version"), Map.entry("has_feature", "Dist.hasFeature"),
             Map.entry("status_name", "Dist.statusName"),
             Map.entry("canonical_device", "Dist.canonicalDevice"),
-            Map.entry("batch_sizes_for_worker", "Dist.batchSizesForWorker"),
-            Map.entry("shard_policy_name", "ShardPolicy.tfName"),
-            Map.entry("shard_policy_from_name", "ShardPolicy.fromName"));
+            Map.entry("batch_sizes_for_worker", "Dist.batchSizesForWorker"));
 
     /** Whose methods functions with these beginnings are, and whose options structs. The longest counts. */
     private static final Map<String, String> CLASSES = Map.ofEntries(Map.entry("strategy", "Strategy"),

@@ -18,19 +18,8 @@ final class NameCalls {
     private NameCalls() {}
 
     static void addTo(Map<String, Calls.Call> all) {
-        Calls.text("reduce_op_name", (p, l) -> Calls.op(l).tfName());
-        Calls.text("communication_name", (p, l) -> Communication.values()[l.number("implementation")].tfName());
-        Calls.text("cross_device_name", (p, l) -> CrossDeviceKind.values()[l.number("kind")].tfName());
-        Calls.text("synchronization_name",
-                (p, l) -> Synchronization.values()[l.number("synchronization")].tfName());
-        Calls.text("aggregation_name", (p, l) -> Aggregation.values()[l.number("aggregation")].tfName());
-        Calls.text("input_mode_name", (p, l) -> InputMode.values()[l.number("mode")].tfName());
-        Calls.text("shard_policy_name", (p, l) -> ShardPolicy.values()[l.number("policy") + 1].tfName());
-        Calls.number("reduce_op_from_name", (p, l) -> ReduceOp.fromName(l.text("name")).ordinal() + 1);
-        Calls.number("communication_from_name", (p, l) -> Communication.fromName(l.text("name")).ordinal());
-        Calls.number("aggregation_from_name", (p, l) -> Aggregation.fromName(l.text("name")).ordinal());
-        Calls.number("input_mode_from_name", (p, l) -> InputMode.fromName(l.text("name")).ordinal());
-        Calls.number("shard_policy_from_name", (p, l) -> ShardPolicy.fromName(l.text("name")).ordinal() - 1);
+        Calls.text("enum_name", (p, l) -> name(l.number("domain"), l.number("value")));
+        Calls.number("enum_from_name", (p, l) -> number(l.number("domain"), l.text("name")));
         Calls.number("reduce_op_from_aggregation",
                 (p, l) -> ReduceOp.fromAggregation(Aggregation.values()[l.number("aggregation")]).ordinal()
                         + 1);
@@ -42,6 +31,36 @@ final class NameCalls {
             came.put("out.has_timeout", merged.timeout().isPresent() ? "1" : "0");
         });
         Calls.text("communication_options_describe", (p, l) -> communication(l, "options.").describe());
+    }
+
+    /** Of a value in a domain of C's: DIST_ENUM_.... */
+    private static String name(int domain, int value) {
+        return switch (domain) {
+            case 3, 4 -> ReduceOp.values()[value - 1].tfName();
+            case 6 -> Synchronization.values()[value].tfName();
+            case 7 -> Aggregation.values()[value].tfName();
+            case 8 -> Communication.values()[value].tfName();
+            case 9 -> (value == 5 ? CrossDeviceKind.HOST : CrossDeviceKind.values()[value]).tfName();
+            case 10 -> InputMode.values()[value].tfName();
+            case 11 -> ShardPolicy.values()[value + 1].tfName();
+            default -> throw new IllegalArgumentException("no enum of domain " + domain);
+        };
+    }
+
+    private static int number(int domain, String name) {
+        return switch (domain) {
+            case 4 -> ReduceOp.fromName(name).ordinal() + 1;
+            case 6 -> Synchronization.fromName(name).ordinal();
+            case 7 -> Aggregation.fromName(name).ordinal();
+            case 8 -> Communication.fromName(name).ordinal();
+            case 9 -> {
+                CrossDeviceKind kind = CrossDeviceKind.fromName(name);
+                yield kind == CrossDeviceKind.HOST ? 5 : kind.ordinal();
+            }
+            case 10 -> InputMode.fromName(name).ordinal();
+            case 11 -> ShardPolicy.fromName(name).ordinal() - 1;
+            default -> throw new IllegalArgumentException("no enum of domain " + domain);
+        };
     }
 
     private static CommunicationOptions communication(Line l, String prefix) {
