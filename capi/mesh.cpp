@@ -95,27 +95,7 @@ class Results {
 
 Status require_sharded(const dist_value* value, const char* call) noexcept {
   DIST_TRY(require(value, call, "value"));
-  if (capi::unwrap(value)->sharding() != nullptr) return kOk;
-  char is[256];
-  Value::describe(capi::unwrap(value), is, sizeof is);
-  return invalid_argument("%s(): value is %s, no sharded tensor", call, is);
-}
-
-// Whether some shard is not what an even split gives.
-bool is_uneven(const Value& value, Partition partition) noexcept {
-  for (int32_t d = 0; d < partition.num_logical_devices && partition.kind == DIST_PARTITION_SPLIT; ++d) {
-    int64_t begin[DIST_MAX_NDIM];
-    int64_t size[DIST_MAX_NDIM];
-    const dist_tensor shard = value.shard(d).tensor();
-    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
-      if (partition.shape[i] % partition.dimensions[i] != 0) return true;
-    }
-    if (!partition.shard(d, {nullptr, begin, size, nullptr}).ok()) return true;
-    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
-      if (shard.shape[i] != size[i]) return true;
-    }
-  }
-  return false;
+  return check_sharded(*capi::unwrap(value), call);
 }
 
 // The axis of this name in the device's replica.
@@ -190,25 +170,16 @@ dist_status dist_value_partition(const dist_value* value, dist_partition* out_pa
   return guard([&]() -> Status {
     DIST_TRY(require(out_partition, "dist_value_partition", "out_partition"));
     DIST_TRY(require_sharded(value, "dist_value_partition"));
-    const Value& self = *capi::unwrap(value);
-    const Sharding& sharding = *self.sharding();
-    const auto ndim = static_cast<std::size_t>(sharding.ndim);
-    const std::size_t split = sharding.kind == DIST_PARTITION_SPLIT ? ndim : 0;
+    const Partition how = partition_of(*capi::unwrap(value));
     dist_partition all = DIST_PARTITION_INIT;
-    all.kind = sharding.kind;
-    all.shape = self.tensor().shape;
-    all.ndim = ndim;
-    all.dimensions = split != 0 ? sharding.dimensions : nullptr;
-    all.num_dimensions = split;
-    all.num_logical_devices = sharding.num_devices;
-    all.logical_device = sharding.device;
-    Partition partition;
-    partition.kind = sharding.kind;
-    partition.shape = {all.shape, ndim};
-    partition.dimensions = {all.dimensions, split};
-    partition.num_logical_devices = sharding.num_devices;
-    partition.uneven = true;
-    all.uneven = is_uneven(self, partition) ? 1 : 0;
+    all.kind = how.kind;
+    all.shape = how.shape.data();
+    all.ndim = how.shape.size();
+    all.dimensions = how.dimensions.data();
+    all.num_dimensions = how.dimensions.size();
+    all.num_logical_devices = how.num_logical_devices;
+    all.logical_device = how.logical_device;
+    all.uneven = how.uneven ? 1 : 0;
     return write_struct(all, out_partition, "dist_partition");
   });
 }
@@ -219,19 +190,10 @@ dist_status dist_value_shard(const dist_value* value, int32_t logical_device, in
     DIST_TRY(require(out_tensor, "dist_value_shard", "out_tensor"));
     DIST_TRY(require_sharded(value, "dist_value_shard"));
     const Value& self = *capi::unwrap(value);
-    const Sharding& sharding = *self.sharding();
-    if (logical_device < 0 || logical_device >= sharding.num_devices) {
-      return invalid_argument("dist_value_shard(): there is no logical device %d: a replica has %d",
-                              logical_device, sharding.num_devices);
-    }
-    if (self.shard(logical_device).is_none()) {
-      return fail(
-          DIST_NOT_FOUND,
-          "dist_value_shard(): the tensor is assigned to logical device %d; device %d has nothing of it",
-          sharding.device, logical_device);
-    }
-    if (out_begin != nullptr) std::copy_n(self.shard_begin(logical_device), sharding.ndim, out_begin);
-    *out_tensor = self.shard(logical_device).tensor();
+    const Value* shard = nullptr;
+    DIST_TRY(find_shard(self, logical_device, "dist_value_shard", &shard));
+    if (out_begin != nullptr) std::copy_n(self.shard_begin(logical_device), self.sharding()->ndim, out_begin);
+    *out_tensor = shard->tensor();
     return kOk;
   });
 }
