@@ -342,23 +342,6 @@ dist_status dist_reshard_bytes(const dist_partition* from, const dist_partition*
     Partition before;
     Partition after;
     DIST_TRY(read_both(from, to, kCall, &before, &after));
-    DIST_TRY(check_reshard(before, after));
-    const auto size = static_cast<int64_t>(dtype_size(dtype));
-    if (size == 0) return invalid_argument("%s(): %d is no dtype", kCall, dtype);
-    const int32_t n = before.num_logical_devices;
-    if (logical_device < -1 || logical_device >= n)
-      return invalid_argument("%s(): there is no logical device %d: a replica has %d", kCall, logical_device,
-                              n);
-    int64_t bytes = 0;
-    for (int32_t d = 0; d < n; ++d) {
-      if (logical_device >= 0 && d != logical_device) continue;
-      int64_t moved = 0;
-      if (__builtin_mul_overflow(elements_to_move(before, after, d), size, &moved) ||
-          __builtin_add_overflow(bytes, moved, &bytes)) {
-        return invalid_argument("%s(): more bytes are moved than 64 bits can count", kCall);
-      }
-    }
-    *out_bytes = bytes;
-    return kOk;
+    return bytes_to_move(before, after, dtype, logical_device, out_bytes);
   });
 }
