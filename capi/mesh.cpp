@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mesh.h: replicas of logical devices.
 #include <algorithm>
-#include <cstdio>
 #include <memory_resource>
 #include <span>
 #include <vector>
@@ -104,17 +103,7 @@ Status find_axis(dist_replica* device, const char* name, const char* call, Devic
   DIST_TRY(require(device, call, "device"));
   DIST_TRY(require(name, call, "name"));
   DIST_TRY(find_own_team(capi::unwrap(device), call, out_team));
-  const DeviceMesh& mesh = (*out_team)->mesh();
-  *out_axis = mesh.find(name);
-  if (*out_axis < mesh.num_axes()) return kOk;
-  char names[256] = "";
-  std::size_t used = 0;
-  for (const auto& each : mesh.names) {
-    const int more =
-        std::snprintf(names + used, sizeof names - used, "%s\"%s\"", used == 0 ? "" : ", ", each.c_str());
-    used = std::min(sizeof names - 1, used + static_cast<std::size_t>(std::max(0, more)));
-  }
-  return invalid_argument("%s(): there is no axis \"%.50s\"; there are %s", call, name, names);
+  return (*out_team)->mesh().find(name, call, out_axis);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct DeviceMesh {
   explicit DeviceMesh(Memory& memory) : names(&memory), sizes(&memory) {}
 
   std::size_t num_axes() const noexcept { return sizes.size(); }
-  // The axis of this name; num_axes(): none.
-  std::size_t find(const char* name) const noexcept;
+  // The axis of this name. `call` is the function's name in messages.
+  Status find(const char* name, const char* call, std::size_t* out_axis) const noexcept;
   // How far apart two devices are that follow each other along an axis.
   int32_t step(std::size_t axis) const noexcept;
   int32_t index(std::size_t axis, int32_t device) const noexcept { return device / step(axis) % sizes[axis]; }
