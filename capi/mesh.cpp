@@ -13,6 +13,7 @@
 #include "core/collective/tiles.hpp"
 #include "core/run/device_run.hpp"
 #include "core/run/device_team.hpp"
+#include "core/strategy/mesh.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -28,15 +29,6 @@ dist_status call_device(const ValuesFunction& self, Replica& device, Value* args
   return status;
 }
 
-// The replica's way of dividing, but for what kind of division it is.
-Status partition_of(dist_replica* replica, const char* call, Partition* out) noexcept {
-  DeviceTeam* team = nullptr;
-  DIST_TRY(find_team(capi::unwrap(replica), call, &team));
-  out->num_logical_devices = team->num_devices();
-  out->spmd = team->pool().owner()->spmd();
-  return kOk;
-}
-
 // `describe` completes the partition.
 template <class Describe>
 dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** out_value, const char* call,
@@ -46,28 +38,14 @@ dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** 
     DIST_TRY(require(value, call, "value"));
     DIST_TRY(require(out_value, call, "out_value"));
     Partition how;
-    DIST_TRY(partition_of(replica, call, &how));
-    DIST_TRY(describe(how));
     Replica& self = capi::unwrap(replica);
+    DIST_TRY(begin_partition(self, call, &how));
+    DIST_TRY(describe(how));
     ValueRef divided;
     DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.id(), how, &divided));
     *out_value = wrap(divided.take());
     return kOk;
   });
-}
-
-// Tensors of any shape may come, so that only the number of parts can be checked before.
-Status read_result(const dist_partition* given, int32_t num_devices, Partition* out) {
-  DIST_TRY(read_partition(given, "dist_run_on_devices", out));
-  static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
-                                                      -1, -1, -1, -1, -1, -1, -1, -1};
-  if (out->dimensions.size() > DIST_MAX_NDIM) {
-    return invalid_argument("results: a partition of %zu dimensions; at most %d", out->dimensions.size(),
-                            DIST_MAX_NDIM);
-  }
-  out->shape = {kUnknown, out->dimensions.size()};
-  out->num_logical_devices = num_devices;
-  return out->check();
 }
 
 class Results {
@@ -79,9 +57,10 @@ class Results {
                         "options->num_results"));
     partitions_.resize(options.num_results);
     for (std::size_t i = 0; i < options.num_results; ++i) {
-      if (options.results[i] != nullptr)
-        DIST_TRY(read_result(options.results[i], num_devices, &partitions_[i]));
       pointers_.push_back(options.results[i] == nullptr ? nullptr : &partitions_[i]);
+      if (options.results[i] == nullptr) continue;
+      DIST_TRY(read_partition(options.results[i], "dist_run_on_devices", &partitions_[i]));
+      DIST_TRY(complete_result(num_devices, &partitions_[i]));
     }
     return kOk;
   }
@@ -226,16 +205,8 @@ dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinat
   return guard([&]() -> Status {
     DIST_TRY(require(device, kCall, "device"));
     DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
-    DeviceTeam* team = nullptr;
-    DIST_TRY(find_own_team(capi::unwrap(device), kCall, &team));
-    const DeviceAssignment* const assignment = team->pool().owner()->assignment();
-    if (assignment == nullptr) {
-      return failed_precondition(
-          "%s(): the strategy was made without a device_assignment, so that nothing is known of places",
-          kCall);
-    }
     const int32_t* at = nullptr;
-    DIST_TRY(assignment->coordinates(team->replica(), capi::unwrap(device).id(), &at));
+    DIST_TRY(coordinates_of(capi::unwrap(device), kCall, &at));
     std::copy_n(at, kMeshNdim, out_coordinates);
     return kOk;
   });

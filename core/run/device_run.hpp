@@ -16,6 +16,10 @@ Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noe
 // The team that a logical device is of, and the same for a replica that is none.
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept;
 
+// The partition of a result, for as many devices. Tensors of any shape may come, so that only the number of
+// parts can be checked before the run.
+Status complete_result(int32_t num_devices, Partition* out) noexcept;
+
 // On the replica's own thread, inside its function.
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
                       const RunLimits& limits, Joining joining, ValueRef* out);

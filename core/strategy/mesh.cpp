@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/run/device_run.hpp"
+#include "core/strategy/strategy.hpp"
 
 namespace dist {
 namespace {
@@ -145,6 +147,25 @@ DeviceMesh make_mesh(const MeshOptions& options, Memory& memory) {
     add(&mesh, "device", mesh.num_devices);
   }
   return mesh;
+}
+
+Status begin_partition(const Replica& replica, const char* call, Partition* out) noexcept {
+  DeviceTeam* team = nullptr;
+  DIST_TRY(find_team(replica, call, &team));
+  out->num_logical_devices = team->num_devices();
+  out->spmd = team->pool().owner()->spmd();
+  return kOk;
+}
+
+Status coordinates_of(const Replica& device, const char* call, const int32_t** out) noexcept {
+  DeviceTeam* team = nullptr;
+  DIST_TRY(find_own_team(device, call, &team));
+  const DeviceAssignment* const assignment = team->pool().owner()->assignment();
+  if (assignment == nullptr) {
+    return failed_precondition(
+        "%s(): the strategy was made without a device_assignment, so that nothing is known of places", call);
+  }
+  return assignment->coordinates(team->replica(), device.id(), out);
 }
 
 }  // namespace dist

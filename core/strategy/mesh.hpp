@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mesh strategy is made from: which devices are whose, and what the axes of a replica's are called.
+// What the mesh strategy is made from: which devices are whose, and what the axes of a replica's are called;
+// and what a replica and a logical device ask of it.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "core/base/status.hpp"
 #include "core/run/device_team.hpp"
 #include "core/topology/device_assignment.hpp"
+#include "core/topology/partition.hpp"
 
 namespace dist {
 
@@ -38,5 +40,13 @@ std::pmr::vector<int> named_cpus(const DeviceAssignment& assignment, Memory& mem
 // The axes: as given; else those of the mesh (x, y, z, core), where each replica is a block of it with the
 // last running fastest; else one axis, "device".
 DeviceMesh make_mesh(const MeshOptions& options, Memory& memory);
+
+// How the replica, on whose thread this is, divides tensors: all but the kind of division. `call` is the
+// function's name in messages.
+Status begin_partition(const Replica& replica, const char* call, Partition* out) noexcept;
+
+// Where in the mesh of the strategy's device_assignment the logical device is, on whose thread this is:
+// kMeshNdim numbers.
+Status coordinates_of(const Replica& device, const char* call, const int32_t** out) noexcept;
 
 }  // namespace dist
