@@ -83,7 +83,7 @@ Status DeviceTeam::make_groups() {
       ids.clear();
       for (int32_t i = 0; i < mesh_.sizes[axis]; ++i) ids.push_back(device + i * step);
       Subgroup* group = nullptr;
-      DIST_TRY(pool().create_group(ids.data(), static_cast<int>(ids.size()), &group));
+      DIST_TRY(pool().create_group(ids, &group));
       along_.push_back(group);
     }
   }

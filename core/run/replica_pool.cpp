@@ -348,13 +348,13 @@ bool ReplicaPool::idle_locked() const noexcept {
   return !turn_taken_;
 }
 
-Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
+Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
+  DIST_TRY(check_ids(ids, options_.num_replicas));
   const bool locked = lock_.try_lock();
   if (locked) {
     const RunLockHolder holder(lock_);
     if (idle_locked()) {
-      *out =
-          subgroups_.create(*this, ids, size, group_.policy(), host_, options_.timeout_ns, options_.channels);
+      *out = subgroups_.create(*this, ids, group_.policy(), host_, options_.timeout_ns, options_.channels);
       return kOk;
     }
   }
@@ -362,6 +362,12 @@ Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
 }
 
 Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
+  if (options_.team != nullptr) {
+    return failed_precondition(
+        "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it");
+  }
+  // In a child nobody meets in it: it stays as it is, as its strategy does.
+  if (memory_.forked()) return kOk;
   const bool locked = lock_.try_lock();
   if (locked) {
     const RunLockHolder holder(lock_);

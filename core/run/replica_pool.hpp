@@ -109,7 +109,9 @@ class ReplicaPool {
   int num_replicas() const noexcept { return options_.num_replicas; }
 
   // Groups of some replicas, made and ended between runs.
-  Status create_group(const int32_t* ids, int size, Subgroup** out);
+  // `ids` ascend.
+  Status create_group(std::span<const int32_t> ids, Subgroup** out);
+  // Not a group of logical devices, which ends with their team. In a forked child nothing is done.
   Status destroy_group(Subgroup* group) noexcept;
   LazyChannel& channel() noexcept { return channel_; }
   Memory& memory() noexcept { return memory_; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/async/channel.hpp"
@@ -30,6 +31,9 @@ struct Subgroup {
   LazyChannel channel;
 };
 
+// OK for the ids of a group: ascending, of a strategy's replicas.
+Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;
+
 class Subgroups {
  public:
   // `part_of`: the replica that all members are logical devices of; -1: they are replicas.
@@ -41,7 +45,7 @@ class Subgroups {
   }
 
   // Outside runs. Throws std::bad_alloc.
-  Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
+  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> ids, WaitPolicy policy, const Host& host,
                    int64_t timeout_ns, const ChannelHome& home);
   void destroy(Subgroup* subgroup) noexcept;
   bool empty() const noexcept { return all_.empty(); }
