@@ -28,13 +28,7 @@ Status dist::capi::make_member(dist_replica* replica, const dist_collective_opti
     return kOk;
   }
   auto& subgroup = const_cast<Subgroup&>(*unwrap(options.group));
-  if (&subgroup.pool != &self.pool()) {
-    return invalid_argument("%s(): options->group belongs to another strategy", name);
-  }
-  const int rank = subgroup.group.rank(self.id());
-  if (rank < 0) return invalid_argument("%s(): replica %d is no member of options->group", name, self.id());
-  out->emplace(self.member(subgroup.group, rank, options.tag, options.timeout_ns));
-  return kOk;
+  return member_of(subgroup, self, options.tag, options.timeout_ns, name, out);
 }
 
 Status dist::capi::require_blocking(const dist_collective_options& options, const char* name) noexcept {

@@ -3,7 +3,22 @@
 
 #include <algorithm>
 
+#include "core/run/replica.hpp"
+
 namespace dist {
+
+Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t timeout_ns, const char* call,
+                 std::optional<Member>* out) noexcept {
+  if (&subgroup.pool != &replica.pool()) {
+    return invalid_argument("%s(): options->group belongs to another strategy", call);
+  }
+  const int rank = subgroup.group.rank(replica.id());
+  if (rank < 0) {
+    return invalid_argument("%s(): replica %d is no member of options->group", call, replica.id());
+  }
+  out->emplace(replica.member(subgroup.group, rank, tag, timeout_ns));
+  return kOk;
+}
 
 Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept {
   const std::size_t n = ids.size();

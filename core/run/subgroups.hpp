@@ -7,16 +7,19 @@
 #include <cstdint>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/async/channel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
 
 namespace dist {
 
+class Replica;
 class ReplicaPool;
 
 // Some replicas, as the host holds them.
@@ -30,6 +33,10 @@ struct Subgroup {
   Group group;
   LazyChannel channel;
 };
+
+// The replica as a member of the group. `call` is the function's name in messages.
+Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t timeout_ns, const char* call,
+                 std::optional<Member>* out) noexcept;
 
 // OK for the ids of a group: ascending, of a strategy's replicas.
 Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;

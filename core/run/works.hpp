@@ -29,4 +29,13 @@ inline Status collective_of(Replica& replica, const Member& member, Call& call) 
   return collective(member, call);
 }
 
+// body(), a collective of the group, which the cancel object ends.
+template <class Body>
+Status ended_by(Cancel& cancel, Group& group, Body&& body) {
+  GroupCancelLink link(group);
+  const CancelScope scope(&cancel, link);
+  if (scope.late()) group.cancel(cancel.reason());
+  return body();
+}
+
 }  // namespace dist
