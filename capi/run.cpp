@@ -148,20 +148,8 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_parallel_for", "replica"));
     if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
-    int64_t length = 0;
-    if (end < begin || __builtin_sub_overflow(end, begin, &length)) {
-      return invalid_argument("dist_parallel_for(): the range is %lld .. %lld; it %s",
-                              static_cast<long long>(begin), static_cast<long long>(end),
-                              end < begin ? "ends before it begins" : "has at most 2^63 - 1 indices");
-    }
-    if (grain < 1) {
-      return invalid_argument("dist_parallel_for(): grain is %lld; it is 1 or more",
-                              static_cast<long long>(grain));
-    }
-    DIST_TRY(unwrap(replica).check("dist_parallel_for"));
-    if (begin == end) return kOk;
-    return unwrap(replica).arena().parallel_for(
-        begin, end, grain, [&](int64_t first, int64_t last) { fn(first, last, user_data); });
+    return unwrap(replica).parallel_for(begin, end, grain,
+                                        [&](int64_t first, int64_t last) { fn(first, last, user_data); });
   });
 }
 
