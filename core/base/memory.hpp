@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/os/fork.hpp"
+#include "core/base/status.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -94,6 +95,11 @@ class Memory final : public std::pmr::memory_resource {
   std::atomic<std::size_t> held_{sizeof(Memory)};
   ForkGuard fork_guard_;
 };
+
+// OK where both functions of the host's allocator are there, or neither. `name` begins the message.
+Status check_allocator(const dist_allocator& allocator, const char* name) noexcept;
+// The memory behind an allocator of the host's, which it checks; all zero: malloc() and free().
+Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
 
 // Base of what is counted and lives in a Memory; made by make_counted().
 class Counted {

@@ -82,9 +82,7 @@ Status check(const StrategyOptions& options) noexcept {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
   DIST_TRY(check_stack(options));
-  if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
-    return invalid_argument("allocator: alloc and free come together, or neither");
-  }
+  DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
     return invalid_argument("async_bytes is %lld; it is the bytes that queued collectives may take, or 0",
                             static_cast<long long>(options.async_bytes));
