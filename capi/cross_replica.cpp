@@ -419,13 +419,6 @@ dist_status dist_reduce_op_from_name(const char* name, dist_reduce_op* out_op) {
 dist_status dist_reduce_op_from_aggregation(int32_t aggregation, dist_reduce_op* out_op) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_op, "dist_reduce_op_from_aggregation", "out_op"));
-    switch (aggregation) {
-      case DIST_AGGREGATION_SUM: *out_op = DIST_REDUCE_SUM; return kOk;
-      case DIST_AGGREGATION_MEAN: *out_op = DIST_REDUCE_MEAN; return kOk;
-      default: break;
-    }
-    const char* const name = name_of(kAggregationNames, aggregation);
-    return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are",
-                            name != nullptr ? name : "of that number");
+    return reduction_of(aggregation, out_op);
   });
 }
