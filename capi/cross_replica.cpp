@@ -255,9 +255,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
 }
 
 dist_variable* dist_value_container(const dist_value* value) {
-  if (value == nullptr) return nullptr;
-  const Value& self = *unwrap(value);
-  return wrap(self.variable() != nullptr ? self.variable() : self.copy_of());
+  return value == nullptr ? nullptr : wrap(unwrap(value)->container());
 }
 
 dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {

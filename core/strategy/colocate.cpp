@@ -21,7 +21,7 @@ Status check_here(const Strategy& strategy, const char* call) {
 
 Status check_with(Strategy& strategy, const Value& with) {
   if (strategy.kind() == DIST_STRATEGY_DEFAULT) return kOk;
-  const Variable* const variable = with.variable() != nullptr ? with.variable() : with.copy_of();
+  const Variable* const variable = with.container();
   const bool own = variable != nullptr && &variable->memory() == &strategy.memory();
   if (own && (with.variable() != nullptr || !variable->mirrored())) return kOk;
   char is[160];

@@ -135,6 +135,15 @@ Status Value::create(Memory& memory, int32_t kind, std::span<Value* const> items
   return kOk;
 }
 
+Status Value::create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+                                 int32_t num_replicas, const char* call, ValueRef* out) {
+  if (items.size() != static_cast<std::size_t>(num_replicas)) {
+    return invalid_argument("%s(): n is %zu, the strategy has %d replicas; give one item for each", call,
+                            items.size(), num_replicas);
+  }
+  return create(memory, kind, items, out);
+}
+
 Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                           ValueRef* out) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -220,6 +229,16 @@ Variable* Value::copy_of() const noexcept {
 }
 
 dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->component(0) : tensor_; }
+
+Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
+  if (!has_tensor()) {
+    char is[256];
+    describe(this, is, sizeof is);
+    return invalid_argument("%s(): value is %s, no tensor; ask for its items by dist_value_item()", call, is);
+  }
+  *out = tensor();
+  return kOk;
+}
 
 const char* Value::kind_name(int32_t kind) noexcept {
   switch (kind) {

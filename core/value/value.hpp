@@ -46,6 +46,10 @@ class Value final : public Counted {
   static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
   static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                             ValueRef* out);
+  // A per-replica or mirrored value, checked to have a component for each replica. `call` is the function's
+  // name in messages.
+  static Status create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+                                   int32_t num_replicas, const char* call, ValueRef* out);
   // A nest of the same kind, and with the same keys, as `like`, of other items.
   static Status create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out);
   static ValueRef of_variable(Variable& variable);
@@ -89,14 +93,22 @@ class Value final : public Counted {
   Value& whole() const noexcept { return *items_.back(); }
   const int64_t* shard_begin(int32_t device) const noexcept;
   std::span<const ValueRef> items() const noexcept { return items_; }
+  // How many parts it has for its holder: items, or of a sharded value, shards.
+  std::size_t size() const noexcept {
+    return kind_ == DIST_VALUE_SHARDED ? items_.size() - 1 : items_.size();
+  }
   const char* key(std::size_t index) const noexcept { return keys_[index].c_str(); }
   // The item under `key`, or NULL.
   Value* find(const char* key) const noexcept;
   // Of a tensor: its view; of a variable: the view of replica 0's copy.
   dist_tensor tensor() const noexcept;
+  // The same, where it has one. `call` is the function's name in messages.
+  Status tensor(const char* call, dist_tensor* out) const noexcept;
   Variable* variable() const noexcept { return variable_.get(); }
   // Of a tensor that shows a variable's copy (one of local results): the variable. NULL of all else.
   Variable* copy_of() const noexcept;
+  // The variable that the value is or shows a copy of. NULL of all else.
+  Variable* container() const noexcept { return variable_ ? variable_.get() : copy_of(); }
   // NULL of other kinds.
   const char* text() const noexcept;
   void* object() const noexcept { return kind_ == DIST_VALUE_OBJECT ? user_data_ : nullptr; }
