@@ -48,6 +48,16 @@ Status exit_colocation(Strategy& strategy) {
   return kOk;
 }
 
+Status created_by(const Strategy& strategy, const Value& variable, bool* out) noexcept {
+  const Variable* const made = variable.container();
+  if (made == nullptr) {
+    return invalid_argument("dist_variable_created_in_scope(): %s is neither a variable nor a copy of one",
+                            Value::kind_name(variable.kind()));
+  }
+  *out = &made->memory() == &strategy.memory();
+  return kOk;
+}
+
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy,
                  const char** out) noexcept {
   if (&variable.memory() != &strategy.memory()) {

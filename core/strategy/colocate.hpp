@@ -16,6 +16,9 @@ namespace dist {
 Status enter_colocation(Strategy& strategy, const Value& with);
 Status exit_colocation(Strategy& strategy);
 
+// Whether the strategy made the variable that the value is, or shows a copy of.
+Status created_by(const Strategy& strategy, const Value& variable, bool* out) noexcept;
+
 // The name of the device that a copy of a variable of the strategy is on.
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy, const char** out) noexcept;
 

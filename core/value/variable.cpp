@@ -5,6 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/kernel/in_place.hpp"
+#include "core/value/variable_registry.hpp"
 
 namespace dist {
 namespace {
@@ -73,6 +74,17 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
 
 }  // namespace
 
+Status check_partitions(int32_t partitions) noexcept {
+  if (partitions < 0) {
+    return invalid_argument("dist_variable_options.partitions is %d; 0 or 1 is one piece", partitions);
+  }
+  if (partitions <= 1) return kOk;
+  return fail(DIST_UNIMPLEMENTED,
+              "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
+              "strategy has none: leave partitions at 0",
+              partitions);
+}
+
 Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
                    const dist_tensor& initial, const TensorSize& size)
     : Counted(memory),
@@ -135,6 +147,25 @@ const char* Variable::class_name() const noexcept {
 dist_tensor Variable::component(int32_t replica) const noexcept {
   const std::size_t copy = mirrored() ? static_cast<std::size_t>(replica) : 0;
   return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
+}
+
+Status Variable::component(int32_t replica, const char* call, dist_tensor* out) const noexcept {
+  if (replica < 0 || replica >= num_replicas()) {
+    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components 0 to %d", call, replica,
+                            name(), num_replicas() - 1);
+  }
+  *out = component(replica);
+  return kOk;
+}
+
+void Variable::close(Variable* variable) noexcept {
+  // In a child the list of variables may be locked for ever: it stays as it is.
+  if (variable->memory().forked()) return;
+  if (VariableRegistry* const owner = variable->registry(); owner != nullptr) {
+    owner->remove(*variable);
+  } else {
+    variable->release();
+  }
 }
 
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {

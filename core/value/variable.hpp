@@ -25,6 +25,9 @@ struct VariableOptions {
   const char* name = nullptr;  // "Variable"
 };
 
+// OK where a variable is kept in one piece: 0 or 1.
+Status check_partitions(int32_t partitions) noexcept;
+
 // What the strategy that makes a variable is.
 struct VariableHome {
   int32_t strategy_kind;
@@ -70,6 +73,8 @@ class Variable final : public Counted {
 
   // A view of what `replica` has, row-major: its own copy, or the one that all share.
   dist_tensor component(int32_t replica) const noexcept;
+  // The same for a replica that there may not be. `call` is the function's name in messages.
+  Status component(int32_t replica, const char* call, dist_tensor* out) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
   // messages.
@@ -78,6 +83,9 @@ class Variable final : public Counted {
   // copy = value, copy + value or copy - value, after check_assign(). `value` may be the copy itself and
   // overlaps it in no other way. Allocates nothing.
   void assign(int32_t how, int32_t replica, const dist_tensor& value) noexcept;
+
+  // Its holder gives it up: a strategy that owns it lets it go. In a forked child nothing is done.
+  static void close(Variable* variable) noexcept;
 
   // What release callbacks of values that show a copy do: Value::copy_of() knows such values by it.
   static void release_copy(void* variable) noexcept { static_cast<Variable*>(variable)->release(); }
