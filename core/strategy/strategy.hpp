@@ -71,6 +71,8 @@ class Strategy final : public Counted {
   int32_t kind() const noexcept { return origin_.kind; }
   // How values and variables are placed: the mesh strategy does it as the mirrored one does.
   int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
+  // TensorFlow's experimental_between_graph: true of central storage alone.
+  bool between_graph() const noexcept { return kind() == DIST_STRATEGY_CENTRAL_STORAGE; }
   int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }

@@ -78,4 +78,19 @@ Status DeviceAssignment::place(int32_t replica, int32_t logical_device, DevicePl
   return topology_->at(at, out);
 }
 
+Status DeviceAssignment::lookup_replicas(int32_t task, int32_t logical_device, std::span<int32_t> out,
+                                         std::size_t* out_n) const noexcept {
+  std::size_t n = 0;
+  const bool there = logical_device >= 0 && logical_device < num_logical_devices_;
+  for (int32_t replica = 0; there && replica < num_replicas_; ++replica) {
+    if (place_of(replica, logical_device).task != task) continue;
+    if (n < out.size()) out[n] = replica;
+    ++n;
+  }
+  if (n == 0)
+    return invalid_argument("no replica has its logical device %d in task %d", logical_device, task);
+  *out_n = n;
+  return kOk;
+}
+
 }  // namespace dist

@@ -21,6 +21,8 @@ struct Straggler {
   int64_t times_last;
   int64_t late_ns;  // in all: how long the others, all of them there, waited for it
   int64_t max_late_ns;
+
+  int64_t mean_late_ns() const noexcept { return late_ns / times_last; }
 };
 
 // Of the rounds that went well; most often last first. Throws std::bad_alloc.
