@@ -189,7 +189,7 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
     const ValuesFunction function{call_device, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
     DIST_TRY(run_on_devices(self, function, capi::unwrap(args), capi::unwrap(kwargs),
-                            {given.timeout_ns, capi::unwrap(given.cancel)}, {results.get(), nullptr},
+                            {given.timeout_ns, capi::unwrap(given.cancel), kCall}, {results.get(), nullptr},
                             &result));
     if (out_result != nullptr) *out_result = wrap(result.take());
     return kOk;

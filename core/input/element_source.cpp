@@ -199,7 +199,7 @@ dist_status HostSource::call(std::size_t file, int64_t index, dist_value** out_e
 }
 
 Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(nullptr));
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
   // Whether the callback says why it fails is told by the code of this thread's error record, cleared for the

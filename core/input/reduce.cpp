@@ -10,7 +10,7 @@ Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef*
   DIST_TRY(Iterator::create(dataset, &iterator));
   for (;;) {
     ValueRef batch;
-    const Status status = iterator->next({}, &batch);
+    const Status status = iterator->next({}, "dist_dataset_reduce", &batch);
     if (status.code() == DIST_OUT_OF_RANGE) return kOk;
     DIST_TRY(status);
     const uint64_t failures = failures_on_this_thread();

@@ -90,7 +90,7 @@ Status ReplicaPool::run_is_late() noexcept {
 }
 
 Status ReplicaPool::enter(int id, Replica** out) noexcept {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source("dist_replica_enter"));
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy has threads of its own: use dist_run(), or create it with "

@@ -454,7 +454,7 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "

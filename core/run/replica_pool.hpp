@@ -53,8 +53,9 @@ struct Body {
 
 // What ends a run before its functions have returned.
 struct RunLimits {
-  int64_t timeout_ns = 0;    // of waiting for earlier runs and of the run; 0: none
-  Cancel* cancel = nullptr;  // NULL: none
+  int64_t timeout_ns = 0;         // of waiting for earlier runs and of the run; 0: none
+  Cancel* cancel = nullptr;       // NULL: none
+  const char* call = "dist_run";  // the function that the host called, in messages
 };
 
 // What replica 0 leaves for its peers after a merge function.

@@ -20,12 +20,12 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
   DIST_TRY(check_may_pass(iterator.dataset(), call));
   Replica* const replica = current().replica;
-  if (replica == nullptr) return iterator.next({}, out);
+  if (replica == nullptr) return iterator.next({}, call, out);
   // The source may never give it, and the run have a deadline, or be cancelled.
   const auto check_run = [](void* inside) noexcept {
     return static_cast<Replica*>(inside)->group().check_run();
   };
-  return iterator.next({check_run, replica}, out);
+  return iterator.next({check_run, replica}, call, out);
 }
 
 }  // namespace dist

@@ -234,7 +234,7 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
   const Host& host = strategy->group_.host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
