@@ -134,8 +134,9 @@ class ReplicaPool {
   // The same with a report, of a failure elsewhere.
   void condemn(const ErrorRecord& why) noexcept;
 
-  // False: a run is under way.
-  bool idle() noexcept;
+  // OK where no run is under way and no function of one is inside, nor in the pools inside this one. `call` is
+  // the function's name in messages, `advice` what to do.
+  Status check_idle(const char* call, const char* advice) noexcept;
 
   // Refuses runs from now on, ends those that wait or are under way, waits for their functions until
   // `deadline_ns` of the host's clock (0: for ever), and ends the threads. Those that are still inside a
@@ -231,6 +232,7 @@ class ReplicaPool {
   void cancel_host_run(const char* reason) noexcept;
   Status take_turn_of_host(const char* call) noexcept;
   bool idle_locked() const noexcept;
+  Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
   Memory& memory_;
   Group& group_;

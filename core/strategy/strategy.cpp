@@ -215,11 +215,8 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
-  if (!strategy->pool_.idle()) {
-    return failed_precondition(
-        "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
-        "hurries it)");
-  }
+  DIST_TRY(strategy->pool_.check_idle("dist_strategy_destroy",
+                                      "let it end first (dist_strategy_cancel() hurries it)"));
   if (strategy->pool_.has_groups()) {
     return failed_precondition(
         "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
