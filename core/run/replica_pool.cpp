@@ -22,10 +22,6 @@ Status cancelled_early(const Cancel& cancel) noexcept {
   return fail(DIST_CANCELLED, "the run was cancelled before it began: %s", cancel.reason());
 }
 
-Status under_way(const char* call, const char* advice) noexcept {
-  return failed_precondition("%s(): a run is under way; %s", call, advice);
-}
-
 }  // namespace
 
 // A replica's turn: from the moment its thread is inside until its function has returned, or its thread ends.
@@ -279,29 +275,6 @@ bool ReplicaPool::all_finished(uint32_t run) const noexcept {
   return true;
 }
 
-Status ReplicaPool::check_idle(const char* call, const char* advice) noexcept {
-  if (!lock_.try_lock()) return under_way(call, advice);
-  const RunLockHolder holder(lock_);
-  DIST_TRY(check_idle_locked(call, advice));
-  InnerPool* const inner = inner_.load(std::memory_order_acquire);
-  if (inner != nullptr) DIST_TRY(inner->pool().check_idle(call, advice));
-  // A run on devices that was left at its deadline may have some inside still.
-  for (DeviceTeam* const team : teams_) DIST_TRY(team->pool().check_idle(call, advice));
-  return kOk;
-}
-
-// With the lock, so that where replicas are the library's threads, only a run that has returned at its
-// deadline can have some inside.
-Status ReplicaPool::check_idle_locked(const char* call, const char* advice) const noexcept {
-  if (idle_locked()) return kOk;
-  if (options_.threads == DIST_THREADS_HOST) return under_way(call, advice);
-  char inside[256];
-  if (list_inside(run_, inside, sizeof inside) == 0) return kOk;  // they have returned just now
-  return failed_precondition(
-      "%s(): a run has returned at its deadline; still inside their functions: %s; let these return first",
-      call, inside);
-}
-
 // While it lasts, a cancel object ends a run, and nothing but that.
 class ReplicaPool::CancelLink final : public Cancel::Link {
  public:
@@ -356,43 +329,6 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);
   return InnerPool::create(memory_, policy, host_, options, out);
-}
-
-bool ReplicaPool::idle_locked() const noexcept {
-  if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].occupied) return false;
-  }
-  return !turn_taken_;
-}
-
-Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
-  DIST_TRY(check_ids(ids, options_.num_replicas));
-  constexpr const char* kCall = "dist_group_create";
-  constexpr const char* kAdvice = "make groups before runs";
-  if (!lock_.try_lock()) return under_way(kCall, kAdvice);
-  const RunLockHolder holder(lock_);
-  DIST_TRY(check_idle_locked(kCall, kAdvice));
-  *out = subgroups_.create(*this, ids, group_.policy(), host_, options_.timeout_ns, options_.channels);
-  return kOk;
-}
-
-Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
-  if (options_.team != nullptr) {
-    return failed_precondition(
-        "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it");
-  }
-  // In a child nobody meets in it: it stays as it is, as its strategy does.
-  if (memory_.forked()) return kOk;
-  constexpr const char* kCall = "dist_group_destroy";
-  constexpr const char* kAdvice = "let it end first";
-  if (!lock_.try_lock()) return under_way(kCall, kAdvice);
-  const RunLockHolder holder(lock_);
-  if (group->group.held())
-    return failed_precondition("%s(): works of the group are left; destroy them first", kCall);
-  DIST_TRY(check_idle_locked(kCall, kAdvice));
-  subgroups_.destroy(group);
-  return kOk;
 }
 
 // False: the deadline (of the host's clock, 0: none) is over, or this is a forked child.
