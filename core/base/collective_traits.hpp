@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each collective is: one table, which everything reads that depends on more than one of them. A new
-// collective is a row here.
+// The properties of each collective, in one table, which all code that is common to several collectives reads.
+// A new collective is a new row.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ enum class Collective : int32_t {
 
 // Into how many tasks the exchange of one tensor falls apart.
 enum class Tasks : uint8_t { kOne, kMembers, kPairs };
-// Whose tensors a task reads or writes: those of all members, of the root, of the member that the task is
-// numbered by (of a pair: reads those of the first, writes those of the second), or of the peer that it
+// Whose tensors a task reads or writes: those of all members, of the root, of the member with the task's
+// number (a task for a pair reads those of the first and writes those of the second), or of the peer that it
 // names.
 enum class Ends : uint8_t { kAll, kRoot, kMember, kPeer };
 
@@ -52,13 +52,13 @@ struct CollectiveTraits {
   constexpr bool whole() const noexcept { return !cuts && !joins && sources != Ends::kPeer; }
   // An input may lie at its own place in the output, or the other way round.
   constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
-  // All who get something get the same.
+  // All members that get a result get the same one.
   constexpr bool alike() const noexcept {
     return !differs && (destinations == Ends::kAll || destinations == Ends::kRoot);
   }
 };
 
-// By number. Those that exchange no lists of tensors have a name alone.
+// By number. Collectives that exchange no lists of tensors have only a name.
 inline constexpr CollectiveTraits kTraits[] = {
     {.name = "none"},
     {.name = "all_reduce", .reduces = true},

@@ -76,8 +76,8 @@ class Memory final : public std::pmr::memory_resource {
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
-  // In a child that was forked from the process that made it: what lives here has no threads any more, and
-  // locks that nobody opens.
+  // Whether this is a child that was forked from the process that made it. There, the objects in this memory
+  // have no threads, and their locks may stay locked for ever.
   bool forked() const noexcept { return fork_guard_.forked(); }
 
   // Bytes that are out at the moment, the Memory itself among them.

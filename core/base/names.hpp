@@ -42,7 +42,7 @@ inline constexpr Named kShardNames[] = {{DIST_SHARD_OFF, "OFF"},
                                         {DIST_SHARD_FILE, "FILE"},
                                         {DIST_SHARD_DATA, "DATA"},
                                         {DIST_SHARD_HINT, "HINT"}};
-// TensorFlow's operators: what values are reduced by from outside. Collectives have more.
+// TensorFlow's reductions, which reduce values in the cross-replica context. Collectives have more.
 inline constexpr Named kValueReductionNames[] = {{DIST_REDUCE_SUM, "SUM"}, {DIST_REDUCE_MEAN, "MEAN"}};
 
 // NULL for a number that has none.

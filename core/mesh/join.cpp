@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From shards to wholes.
+// join(): what logical devices gave becomes one value.
 #include <algorithm>
 #include <cstring>
 #include <memory_resource>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From R results to one value, and from one value to what a replica sees of it.
+// merge(): one value of R results. component_of(): what a replica sees of a value.
 #include <algorithm>
 #include <cstring>
 

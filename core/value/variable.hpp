@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
-// all. Who may write when is the caller's affair; a Variable only holds the copies and knows how an
-// assignment changes one.
+// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns to
+// them.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct VariableOptions {
 // OK where a variable is kept in one piece: 0 or 1.
 Status check_partitions(int32_t partitions) noexcept;
 
-// What the strategy that makes a variable is.
+// The kind and size of the strategy that makes a variable.
 struct VariableHome {
   int32_t strategy_kind;
   int32_t num_replicas;
@@ -59,12 +59,12 @@ class Variable final : public Counted {
   // (central storage), Variable (one-device and default strategies).
   const char* class_name() const noexcept;
   bool mirrored() const noexcept { return home_.strategy_kind == DIST_STRATEGY_MIRRORED; }
-  // The other strategies keep synchronization as a word only.
+  // In the other strategies, synchronization has no effect.
   bool sync_on_read() const noexcept {
     return mirrored() && synchronization_ == DIST_SYNCHRONIZATION_ON_READ;
   }
   bool central() const noexcept { return home_.strategy_kind == DIST_STRATEGY_CENTRAL_STORAGE; }
-  // Of a strategy that has one replica only: any other strategy may use it too.
+  // Whether its strategy has only one replica: then any other strategy may use it too.
   bool plain() const noexcept { return !mirrored() && !central(); }
 
   dist_dtype dtype() const noexcept { return dtype_; }
@@ -73,7 +73,7 @@ class Variable final : public Counted {
 
   // A view of what `replica` has, row-major: its own copy, or the one that all share.
   dist_tensor component(int32_t replica) const noexcept;
-  // The same for a replica that there may not be. `call` is the function's name in messages.
+  // The same for any replica id. `call` is the function's name in messages.
   Status component(int32_t replica, const char* call, dist_tensor* out) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
