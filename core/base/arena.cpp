@@ -84,9 +84,9 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
         // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
         const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
         tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
-          // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the domain as
-          // long as the part takes: a tbb::task_arena with constraints would move the caller too, and would
-          // leave workers bound that are inside when it ends.
+          // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the
+          // domain as long as the part takes: a tbb::task_arena with constraints would move the caller too,
+          // and would leave workers bound that are inside when it ends.
           if (std::this_thread::get_id() == caller) return part(some.begin(), some.end(), context);
           prepare_worker();
           std::optional<OnCpus> here;

@@ -16,8 +16,8 @@ namespace dist {
 class Arena {
  public:
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop without oneTBB. `domain`, which outlives the arena too, has the CPUs that oneTBB's threads run
-  // on while they do parts of a loop; NULL: any. The calling thread is not moved.
+  // a plain loop without oneTBB. `domain`, which outlives the arena too, has the CPUs that oneTBB's threads
+  // run on while they do parts of a loop; NULL: any. The calling thread is not moved.
   Arena(Memory& memory, int max_threads, const CpuSet* domain = nullptr) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;

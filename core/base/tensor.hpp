@@ -36,7 +36,8 @@ struct TensorSize {
 // `what` begins the message: "in[2]".
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
 // Checks a view that is written: also that no two elements share an address. Each stride must step over all
-// that the dimensions of smaller strides span; other ways to interlock are refused, as a check of them is slow.
+// that the dimensions of smaller strides span; other ways to interlock are refused, as a check of them is
+// slow.
 Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
 
 // Whether two views that have elements may have an address in common. False only where they certainly have

@@ -34,8 +34,8 @@ class Iterator final : public Counted {
     Status (*check)(void* context) noexcept = nullptr;
     void* context = nullptr;
   };
-  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again. `call` is the
-  // function's name in messages.
+  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again. `call` is
+  // the function's name in messages.
   Status next(const Interrupt& interrupt, const char* call, ValueRef* out);
   // Where the next batch begins.
   Status position(Position* out);

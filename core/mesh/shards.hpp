@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that are divided over the logical devices of a replica: a whole becomes shards, which are views of it,
-// and shards become a whole.
+// Tensors that are divided over the logical devices of a replica: a whole becomes shards, which are views of
+// it, and shards become a whole.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace dist {
 
-// `value` as replica `replica` sees it, with each tensor in it divided as `how` says, whose shape is taken from
-// the tensor. A divided tensor is a sharded tensor, which still is the whole; nothing is copied. A sharded
-// tensor is divided anew.
+// `value` as replica `replica` sees it, with each tensor in it divided as `how` says, whose shape is taken
+// from the tensor. A divided tensor is a sharded tensor, which still is the whole; nothing is copied. A
+// sharded tensor is divided anew.
 Status divide(Memory& memory, Value& value, int32_t replica, const Partition& how, ValueRef* out);
 
 // A view of a part of the tensor `whole`, which it keeps alive.
@@ -38,8 +38,8 @@ const Sharding* find_split(const Value* value) noexcept;
 
 // How the results of the devices are joined.
 struct Joining {
-  // One partition for all leaves, or one for each leaf in order. Where there is none, or it is NULL, the leaf is
-  // joined by `like`, or by what fits.
+  // One partition for all leaves, or one for each leaf in order. Where there is none, or it is NULL, the leaf
+  // is joined by `like`, or by what fits.
   std::span<const Partition* const> partitions;
   const Sharding* like = nullptr;  // a split; NULL: there is none
 };

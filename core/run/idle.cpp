@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is destroyed.
+// ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is
+// destroyed.
 #include "core/run/device_team.hpp"
 #include "core/run/inner_pool.hpp"
 #include "core/run/replica_pool.hpp"

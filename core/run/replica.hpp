@@ -77,8 +77,8 @@ class Replica {
     return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
 
-  // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its loops:
-  // dist_parallel_for(), which names it in messages.
+  // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its
+  // loops: dist_parallel_for(), which names it in messages.
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     DIST_TRY(check_range(begin, end, grain));

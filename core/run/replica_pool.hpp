@@ -134,8 +134,8 @@ class ReplicaPool {
   // The same with a report, of a failure elsewhere.
   void condemn(const ErrorRecord& why) noexcept;
 
-  // OK where no run is under way and no function of one is inside, nor in the pools inside this one. `call` is
-  // the function's name in messages, `advice` what to do.
+  // OK where no run is under way and no function of one is inside, nor in the pools inside this one. `call`
+  // is the function's name in messages, `advice` what to do.
   Status check_idle(const char* call, const char* advice) noexcept;
 
   // Refuses runs from now on, ends those that wait or are under way, waits for their functions until

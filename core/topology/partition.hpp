@@ -31,10 +31,11 @@ struct Partition {
   bool uneven = false;         // sizes that do not divide are split as evenly as possible
   bool spmd = false;           // one program for all devices, so that none can have a tensor alone
 
-  // What TensorFlow checks, in its order: number of dimensions, divisibility from the first dimension on, number of parts.
+  // What TensorFlow checks, in its order: number of dimensions, divisibility from the first dimension on,
+  // number of parts.
   Status check() const noexcept;
-  // For a partition that passed check(): writes a number for each dimension to the shard's tile, begin and size.
-  // Numbers that depend on an unknown size are unknown.
+  // For a partition that passed check(): writes a number for each dimension to the shard's tile, begin and
+  // size. Numbers that depend on an unknown size are unknown.
   Status shard(int32_t device, const Shard& out) const noexcept;
 
  private:

@@ -13,8 +13,8 @@ namespace dist {
 using TextFn = void (*)(const char* text, std::size_t size_bytes, void* user_data);
 
 // Gathers text and hands it on in pieces, none of which ends inside a character. Also an output stream as
-// RapidJSON has them. Text that is in it when it ends without flush() is lost: an error may unwind it, and then
-// the host's function must not be called.
+// RapidJSON has them. Text that is in it when it ends without flush() is lost: an error may unwind it, and
+// then the host's function must not be called.
 class TextOut {
  public:
   using Ch = char;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values: the arguments and results of runs. A value is counted, and its structure does not change; a nest is a
-// tree of values. Where merging depends on "the same object", it means the same Value.
+// Values: the arguments and results of runs. A value is counted, and its structure does not change; a nest is
+// a tree of values. Where merging depends on "the same object", it means the same Value.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Sharding {
   int64_t dimensions[DIST_MAX_NDIM] = {};  // SPLIT: into how many parts each dimension is split
 };
 
-// The most levels of lists and dictionaries. Distributed values do not nest and add no level, so that a run can
-// return whatever it takes.
+// The most levels of lists and dictionaries. Distributed values do not nest and add no level, so that a run
+// can return whatever it takes.
 inline constexpr int kMaxNesting = 64;
 
 class Value final : public Counted {
@@ -41,8 +41,8 @@ class Value final : public Counted {
   // Borrows tensor.data until release(user_data) (release may be NULL), which is never called on a failure.
   static Status wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_release_fn release,
                             void* user_data, ValueRef* out);
-  // A list or tuple, or a per-replica or mirrored value of items.size() components. For a composite's kind see
-  // create_composite() in composite.hpp, which checks the parts.
+  // A list or tuple, or a per-replica or mirrored value of items.size() components. For a composite's kind
+  // see create_composite() in composite.hpp, which checks the parts.
   static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
   static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                             ValueRef* out);
@@ -142,14 +142,14 @@ class Value final : public Counted {
   void* user_data_ = nullptr;  // of release_; an object's address
 };
 
-// What replica `id` sees of a value: the component `id` of each distributed value in it. Parts without one are
-// the same objects. NULL stays NULL.
+// What replica `id` sees of a value: the component `id` of each distributed value in it. Parts without one
+// are the same objects. NULL stays NULL.
 Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
-// Makes one value of the results of R replicas. An object that all of them gave stays itself, equal structures
-// are merged leaf by leaf, and other leaves become per-replica values. All nothings are the same object. One
-// result, or NULL from all replicas, is returned as it is; where only some gave NULL, it counts as nothing.
-// `what` begins messages ("result"), and `source` says in them who gave a result.
+// Makes one value of the results of R replicas. An object that all of them gave stays itself, equal
+// structures are merged leaf by leaf, and other leaves become per-replica values. All nothings are the same
+// object. One result, or NULL from all replicas, is returned as it is; where only some gave NULL, it counts
+// as nothing. `what` begins messages ("result"), and `source` says in them who gave a result.
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
              const char* source = "replica");
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
-// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns to
-// them.
+// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns
+// to them.
 #pragma once
 
 #include <cstddef>
