@@ -71,7 +71,7 @@ class FunctionPass final : public Pass {
     for (const Ref<Pass>& pass : passes_) pass->start(number());
   }
 
-  // The next batch for replica `r`; none where its pass is over.
+  // Takes the next batch for replica `r`; none where its pass is over.
   Status deal(std::size_t r) {
     const std::size_t at = source_->one_for_each() ? r : 0;
     if (over_[at]) return kOk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches as a thread asks for them: where it may, and what ends its wait. `call` is the function's name in
+// Which threads may take batches of a dataset, and what ends their wait. `call` is the function's name in
 // messages.
 #pragma once
 
