@@ -65,10 +65,9 @@ class HostMaker final : public DatasetMaker {
       // What was handed over is released, whatever the status.
       if (is_dataset(made)) Dataset::close(unwrap_dataset(made));
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-      return fail(
-          code,
-          "the function returned %s for input pipeline %d and did not say why; dist_fail() takes the reason",
-          status_name(code), context.input_pipeline_id);
+      return fail(code,
+                  "the function returned %s for input pipeline %d without a reason (dist_fail() gives one)",
+                  status_name(code), context.input_pipeline_id);
     }
     if (made == nullptr) {
       return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",

@@ -62,7 +62,7 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
       }
     }
   } catch (const std::exception& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB took no task: %s", error.what());
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB could not take a task: %s", error.what());
   }
   return kOk;
 }

@@ -25,7 +25,7 @@ Memory* Memory::create(const dist_allocator& allocator) noexcept {
 
 Status check_allocator(const dist_allocator& allocator, const char* name) noexcept {
   if ((allocator.alloc == nullptr) == (allocator.free == nullptr)) return kOk;
-  return invalid_argument("%s: alloc and free come together, or neither", name);
+  return invalid_argument("%s: give both alloc and free, or neither", name);
 }
 
 Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept {

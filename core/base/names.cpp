@@ -41,8 +41,9 @@ Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept {
     default: break;
   }
   const char* const name = name_of(kAggregationNames, aggregation);
-  return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are",
-                          name != nullptr ? name : "of that number");
+  if (name == nullptr)
+    return invalid_argument("aggregation %d is no reduction: only SUM and MEAN are reductions", aggregation);
+  return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are reductions", name);
 }
 
 }  // namespace dist

@@ -120,8 +120,8 @@ Status FunctionSource::make_pass(const Recipe&, Ref<Pass>* out) {
 
 Status FunctionSource::numbered(bool, int64_t, Ref<Source>*) {
   return fail(DIST_UNIMPLEMENTED,
-              "the dataset is made by a function: what it would make for another worker is known to it "
-              "alone. Check the datasets that it makes");
+              "the dataset is made by a function, and only that knows what it makes for other workers: check "
+              "the datasets that it makes");
 }
 
 Status FunctionSource::model(ValueRef* out, bool* fixed) {

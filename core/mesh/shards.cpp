@@ -29,7 +29,7 @@ Status check_sharded(const Value& value, const char* call) noexcept {
   if (value.sharding() != nullptr) return kOk;
   char is[256];
   Value::describe(&value, is, sizeof is);
-  return invalid_argument("%s(): value is %s, no sharded tensor", call, is);
+  return invalid_argument("%s(): value is %s, not a sharded tensor", call, is);
 }
 
 Partition partition_of(const Value& sharded) noexcept {

@@ -47,8 +47,8 @@ Status complete_result(int32_t num_devices, Partition* out) noexcept {
   static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
                                                       -1, -1, -1, -1, -1, -1, -1, -1};
   if (out->dimensions.size() > DIST_MAX_NDIM) {
-    return invalid_argument("results: a partition of %zu dimensions; at most %d", out->dimensions.size(),
-                            DIST_MAX_NDIM);
+    return invalid_argument("options->results: a partition has %zu dimensions; it may have at most %d",
+                            out->dimensions.size(), DIST_MAX_NDIM);
   }
   out->shape = {kUnknown, out->dimensions.size()};
   out->num_logical_devices = num_devices;

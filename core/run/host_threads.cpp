@@ -165,7 +165,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   DIST_TRY(replica.check("dist_replica_leave"));
   if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
-        "dist_replica_leave(): %s %d has not come by dist_replica_enter(); its function ends by returning",
+        "dist_replica_leave(): %s %d did not come by dist_replica_enter(); its function ends by returning",
         member_word(options_.part_of), replica.id());
   }
   const uint32_t run = run_;

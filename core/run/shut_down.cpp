@@ -30,7 +30,8 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 }  // namespace
 
 Status ReplicaPool::shutting_down() noexcept {
-  return fail(DIST_CANCELLED, "dist_strategy_shutdown() ends this strategy: it runs nothing any more");
+  return fail(DIST_CANCELLED,
+              "dist_strategy_shutdown() has ended this strategy, which begins no further run");
 }
 
 void ReplicaPool::refuse_runs() noexcept {

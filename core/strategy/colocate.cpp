@@ -43,7 +43,8 @@ Status enter_colocation(Strategy& strategy, const Value& with) {
 
 Status exit_colocation(Strategy& strategy) {
   DIST_TRY(check_here(strategy, "dist_colocate_exit"));
-  if (entered == 0) return failed_precondition("dist_colocate_exit(): this thread has entered none");
+  if (entered == 0)
+    return failed_precondition("dist_colocate_exit(): this thread is not inside dist_colocate_enter()");
   --entered;
   return kOk;
 }
@@ -61,7 +62,7 @@ Status created_by(const Strategy& strategy, const Value& variable, bool* out) no
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy,
                  const char** out) noexcept {
   if (&variable.memory() != &strategy.memory()) {
-    return failed_precondition("variable \"%s\" belongs to another strategy, whose devices it is on",
+    return failed_precondition("variable \"%s\" is on the devices of another strategy: ask that strategy",
                                variable.name());
   }
   if (copy < 0 || copy >= variable.num_copies()) {

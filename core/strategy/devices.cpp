@@ -49,7 +49,7 @@ Status Devices::name(std::span<const DeviceName> devices, int32_t index, const c
     return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
   }
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
-    return invalid_argument("%s is %d: the strategy has 0 to %zu", what, index, devices.size() - 1);
+    return invalid_argument("%s is %d; the strategy has devices 0 to %zu", what, index, devices.size() - 1);
   }
   *out = devices[static_cast<std::size_t>(index)].c_str();
   return kOk;

@@ -84,7 +84,7 @@ Status check(const StrategyOptions& options) noexcept {
   DIST_TRY(check_stack(options));
   DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
-    return invalid_argument("async_bytes is %lld; it is the bytes that queued collectives may take, or 0",
+    return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
                             static_cast<long long>(options.async_bytes));
   }
   return check(options.communication);
@@ -238,7 +238,8 @@ Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   strategy->pool_.shut_down(deadline_ns, inside);
   strategy->release();
   if (inside[0] == '\0') return kOk;
-  return fail(DIST_DEADLINE_EXCEEDED, "the strategy is ended, but the functions of %s have not returned",
+  return fail(DIST_DEADLINE_EXCEEDED,
+              "dist_strategy_shutdown(): the strategy has ended, but the functions of %s have not returned",
               inside);
 }
 

@@ -45,12 +45,12 @@ bool is_trainable(const VariableOptions& options) noexcept {
 Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
   if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
       options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
-    return invalid_argument("variable \"%s\": synchronization %d is none of DIST_SYNCHRONIZATION_...", name,
-                            options.synchronization);
+    return invalid_argument("variable \"%s\": synchronization is %d; use one of DIST_SYNCHRONIZATION_...",
+                            name, options.synchronization);
   }
   if (options.aggregation < DIST_AGGREGATION_NONE ||
       options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
-    return invalid_argument("variable \"%s\": aggregation %d is none of DIST_AGGREGATION_...", name,
+    return invalid_argument("variable \"%s\": aggregation is %d; use one of DIST_AGGREGATION_...", name,
                             options.aggregation);
   }
   if (options.trainable < -1 || options.trainable > 1) {
@@ -66,7 +66,7 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
   }
   if (options.aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(dtype)) {
     return invalid_argument(
-        "variable \"%s\": MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
+        "variable \"%s\": a MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
         name, dtype_name(dtype), dtype_name(dtype));
   }
   return kOk;
@@ -181,8 +181,8 @@ Status Variable::check_assign(int32_t how, const dist_tensor& value, const char*
     char wanted[160];
     describe(value, is, sizeof is);
     describe(copy, wanted, sizeof wanted);
-    return invalid_argument("variable \"%s\" is %s, %s is %s; dtype and shape must be equal", name(), wanted,
-                            what, is);
+    return invalid_argument("variable \"%s\" is %s, but %s is %s; dtype and shape must be equal", name(),
+                            wanted, what, is);
   }
   return how == DIST_ASSIGN ? kOk : check_op(DIST_REDUCE_SUM, dtype_);
 }
