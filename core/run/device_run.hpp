@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function on the logical devices of a replica: each gets its shards of the arguments, and what they give
-// is put together again.
+// Runs of a function on the logical devices of a replica: each device gets its shards of the arguments, and
+// their results are joined.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -2,8 +2,8 @@
 // DeviceTeam: the logical devices of one replica. Each is a thread, the replica's own that of device 0, which
 // runs a function beside the others while the replica's function waits for them.
 //
-// What ends the run of replicas ends what their devices do: a peer's failure, a deadline, cancel(). A
-// device's failure is that of the run on devices, and no more, until the replica's function returns it.
+// What ends the run of replicas (a peer's failure, a deadline, cancel()) ends the runs of their devices too.
+// A device's failure ends only the run on devices, unless the replica's function returns it.
 #pragma once
 
 #include <cstddef>

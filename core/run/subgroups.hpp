@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subgroups: the groups of a strategy beside that of all replicas. What happens to a run happens to all of
+// Subgroups: the groups of a strategy beside that of all replicas. What ends a run ends the rounds of all of
 // them.
 #pragma once
 

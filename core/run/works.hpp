@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's collectives beside its works: begun, planned, or waited for.
+// How a replica begins, plans or makes a collective, beside the works that it has under way.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline Status collective_of(Replica& replica, const Member& member, Call& call) 
   return collective(member, call);
 }
 
-// body(), a collective of the group, which the cancel object ends.
+// Calls body(), which makes a collective of the group; the cancel object ends it.
 template <class Body>
 Status ended_by(Cancel& cancel, Group& group, Body&& body) {
   GroupCancelLink link(group);
