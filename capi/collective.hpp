@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "capi/guard.hpp"
-#include "core/async/work.hpp"
 #include "core/collective/collectives.hpp"
+#include "core/run/works.hpp"
 
 namespace dist::capi {
 
@@ -24,15 +24,6 @@ inline Status read_collective(const dist_collective_options* options, dist_colle
 Status require_blocking(const dist_collective_options& options, const char* name) noexcept;
 // For what has none either, and for which all replicas meet.
 Status require_plain(const dist_collective_options& options, const char* name) noexcept;
-
-// body(), a collective of the group, which the cancel object ends.
-template <class Body>
-Status ended_by(Cancel& cancel, Group& group, Body&& body) {
-  GroupCancelLink link(group);
-  const CancelScope scope(&cancel, link);
-  if (scope.late()) group.cancel(cancel.reason());
-  return body();
-}
 
 // Checks what every collective needs, and calls `body` with its caller. The options' text is used until it
 // returns.

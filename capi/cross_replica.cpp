@@ -255,9 +255,7 @@ dist_status dist_replica_update(dist_replica* replica, dist_variable* variable, 
 }
 
 dist_variable* dist_value_container(const dist_value* value) {
-  if (value == nullptr) return nullptr;
-  const Value& self = *unwrap(value);
-  return wrap(self.variable() != nullptr ? self.variable() : self.copy_of());
+  return value == nullptr ? nullptr : wrap(unwrap(value)->container());
 }
 
 dist_status dist_local_results(dist_strategy* strategy, dist_value* value, dist_value** out_list) {
@@ -411,13 +409,6 @@ dist_status dist_cross_device_gather(dist_cross_device* cross_device, dist_value
 dist_status dist_reduce_op_from_aggregation(int32_t aggregation, dist_reduce_op* out_op) {
   return guard([&]() -> Status {
     DIST_TRY(require(out_op, "dist_reduce_op_from_aggregation", "out_op"));
-    switch (aggregation) {
-      case DIST_AGGREGATION_SUM: *out_op = DIST_REDUCE_SUM; return kOk;
-      case DIST_AGGREGATION_MEAN: *out_op = DIST_REDUCE_MEAN; return kOk;
-      default: break;
-    }
-    const char* const name = name_of(kAggregationNames, aggregation);
-    return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are",
-                            name != nullptr ? name : "of that number");
+    return reduction_of(aggregation, out_op);
   });
 }

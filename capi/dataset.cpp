@@ -11,8 +11,7 @@
 #include "core/input/iterator.hpp"
 #include "core/input/reduce.hpp"
 #include "core/input/spec.hpp"
-#include "core/run/current.hpp"
-#include "core/run/replica.hpp"
+#include "core/strategy/batches.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -66,10 +65,9 @@ class HostMaker final : public DatasetMaker {
       // What was handed over is released, whatever the status.
       if (is_dataset(made)) Dataset::close(unwrap_dataset(made));
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-      return fail(
-          code,
-          "the function returned %s for input pipeline %d and did not say why; dist_fail() takes the reason",
-          status_name(code), context.input_pipeline_id);
+      return fail(code,
+                  "the function returned %s for input pipeline %d without a reason (dist_fail() gives one)",
+                  status_name(code), context.input_pipeline_id);
     }
     if (made == nullptr) {
       return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",
@@ -224,9 +222,6 @@ dist_status dist_dataset_element_spec(dist_dataset* dataset, dist_value** out_sp
 dist_status dist_dataset_check_shards(dist_dataset* dataset, int64_t limit) {
   return guard([&]() -> Status {
     DIST_TRY(check_dataset(dataset, "dist_dataset_check_shards"));
-    if (limit < 0)
-      return invalid_argument("dist_dataset_check_shards(): limit is %lld; it is 0 or more",
-                              static_cast<long long>(limit));
     return check_coverage(*unwrap_dataset(dataset), limit);
   });
 }
@@ -237,38 +232,17 @@ void dist_dataset_destroy(dist_dataset* dataset) {
 
 namespace {
 
-// A batch for all replicas is taken outside their functions. A dataset for one replica is like any other
-// object there.
-Status check_outside(const Dataset& dataset, const char* call) noexcept {
-  DIST_TRY(dataset.check_process());
-  const Current& here = current();
-  if (here.replica == nullptr || here.merging || dataset.num_replicas() == 1) [[likely]]
-    return kOk;
-  return failed_precondition(
-      "%s() of a dataset for %d replicas belongs to the cross-replica context, and this thread is inside "
-      "replica %d's function: take the batch outside, and give it to dist_run_values()",
-      call, dataset.num_replicas(), here.replica->id());
-}
-
 Status next(dist_iterator* handle, const char* call, dist_value** out_batch, ValueRef* out) {
   DIST_TRY(require(handle, call, "iterator"));
   DIST_TRY(require(out_batch, call, "out_batch"));
-  Iterator& iterator = *unwrap_iterator(handle);
-  DIST_TRY(check_outside(iterator.dataset(), call));
-  Replica* const replica = current().replica;
-  if (replica == nullptr) return iterator.next({}, out);
-  // The source may never give it, and the run have a deadline, or be cancelled.
-  const auto check_run = [](void* inside) noexcept {
-    return static_cast<Replica*>(inside)->group().check_run();
-  };
-  return iterator.next({check_run, replica}, out);
+  return next_batch(*unwrap_iterator(handle), call, out);
 }
 
 Status create(dist_dataset* dataset, const Position* position, const char* call,
               dist_iterator** out_iterator) {
   DIST_TRY(check_dataset(dataset, call));
   DIST_TRY(require(out_iterator, call, "out_iterator"));
-  DIST_TRY(check_outside(*unwrap_dataset(dataset), call));
+  DIST_TRY(check_may_pass(*unwrap_dataset(dataset), call));
   Ref<Iterator> iterator;
   DIST_TRY(position == nullptr ? Iterator::create(*unwrap_dataset(dataset), &iterator)
                                : Iterator::create_at(*unwrap_dataset(dataset), *position, &iterator));
@@ -334,7 +308,7 @@ dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist
     DIST_TRY(check_dataset(dataset, kCall));
     if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
     DIST_TRY(require(out_state, kCall, "out_state"));
-    DIST_TRY(check_outside(*unwrap_dataset(dataset), kCall));
+    DIST_TRY(check_may_pass(*unwrap_dataset(dataset), kCall));
     ValueRef state = ValueRef::share(unwrap(initial));
     DIST_TRY(reduce_pass(*unwrap_dataset(dataset), fn, user_data, &state));
     *out_state = wrap(state.take());

@@ -24,7 +24,10 @@ int32_t dist_has_feature(const char* name) {
   return std::strcmp(name, "pinning") == 0;
 }
 
-const char* dist_status_name(dist_status status) { return status_name(status); }
+const char* dist_status_name(dist_status status) {
+  const char* const name = known_status_name(status);
+  return name != nullptr ? name : "UNKNOWN_STATUS";
+}
 
 const char* dist_last_error(void) { return last_error().message; }
 

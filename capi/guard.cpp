@@ -67,12 +67,4 @@ Status read_options(const void* given, void* known, std::size_t known_bytes, con
   return kOk;
 }
 
-Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept {
-  if ((allocator.alloc == nullptr) != (allocator.free == nullptr)) {
-    return invalid_argument("%s: alloc and free come together, or neither", name);
-  }
-  *out = Ref<Memory>::adopt(Memory::create(allocator));
-  return *out ? kOk : out_of_memory();
-}
-
 }  // namespace dist::capi

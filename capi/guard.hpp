@@ -121,9 +121,6 @@ inline Status require_timeout(int64_t timeout_ns, const char* field) noexcept {
                           static_cast<long long>(timeout_ns));
 }
 
-// The memory behind an allocator of the host's; all zero: malloc() and free(). `name` begins the message.
-Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
-
 // No version will have longer options, or rows; what claims to be longer was never initialized.
 inline constexpr std::size_t kMostOptionBytes = 4096;
 

@@ -54,7 +54,7 @@ dist_straggler to_public(const Straggler& row) noexcept {
   out.replica = row.replica;
   out.meetings = row.rounds;
   out.times_last = row.times_last;
-  out.mean_late_ns = row.late_ns / row.times_last;
+  out.mean_late_ns = row.mean_late_ns();
   out.max_late_ns = row.max_late_ns;
   std::memcpy(out.tag, row.tag, sizeof out.tag);
   return out;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mesh.h: replicas of logical devices.
 #include <algorithm>
-#include <cstdio>
 #include <memory_resource>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "core/collective/tiles.hpp"
 #include "core/run/device_run.hpp"
 #include "core/run/device_team.hpp"
+#include "core/strategy/mesh.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -29,15 +29,6 @@ dist_status call_device(const ValuesFunction& self, Replica& device, Value* args
   return status;
 }
 
-// The replica's way of dividing, but for what kind of division it is.
-Status partition_of(dist_replica* replica, const char* call, Partition* out) noexcept {
-  DeviceTeam* team = nullptr;
-  DIST_TRY(find_team(capi::unwrap(replica), call, &team));
-  out->num_logical_devices = team->num_devices();
-  out->spmd = team->pool().owner()->spmd();
-  return kOk;
-}
-
 // `describe` completes the partition.
 template <class Describe>
 dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** out_value, const char* call,
@@ -47,28 +38,14 @@ dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** 
     DIST_TRY(require(value, call, "value"));
     DIST_TRY(require(out_value, call, "out_value"));
     Partition how;
-    DIST_TRY(partition_of(replica, call, &how));
-    DIST_TRY(describe(how));
     Replica& self = capi::unwrap(replica);
+    DIST_TRY(begin_partition(self, call, &how));
+    DIST_TRY(describe(how));
     ValueRef divided;
     DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.id(), how, &divided));
     *out_value = wrap(divided.take());
     return kOk;
   });
-}
-
-// Tensors of any shape may come, so that only the number of parts can be checked before.
-Status read_result(const dist_partition* given, int32_t num_devices, Partition* out) {
-  DIST_TRY(read_partition(given, "dist_run_on_devices", out));
-  static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
-                                                      -1, -1, -1, -1, -1, -1, -1, -1};
-  if (out->dimensions.size() > DIST_MAX_NDIM) {
-    return invalid_argument("results: a partition of %zu dimensions; at most %d", out->dimensions.size(),
-                            DIST_MAX_NDIM);
-  }
-  out->shape = {kUnknown, out->dimensions.size()};
-  out->num_logical_devices = num_devices;
-  return out->check();
 }
 
 class Results {
@@ -80,9 +57,10 @@ class Results {
                         "options->num_results"));
     partitions_.resize(options.num_results);
     for (std::size_t i = 0; i < options.num_results; ++i) {
-      if (options.results[i] != nullptr)
-        DIST_TRY(read_result(options.results[i], num_devices, &partitions_[i]));
       pointers_.push_back(options.results[i] == nullptr ? nullptr : &partitions_[i]);
+      if (options.results[i] == nullptr) continue;
+      DIST_TRY(read_partition(options.results[i], "dist_run_on_devices", &partitions_[i]));
+      DIST_TRY(complete_result(num_devices, &partitions_[i]));
     }
     return kOk;
   }
@@ -95,27 +73,7 @@ class Results {
 
 Status require_sharded(const dist_value* value, const char* call) noexcept {
   DIST_TRY(require(value, call, "value"));
-  if (capi::unwrap(value)->sharding() != nullptr) return kOk;
-  char is[256];
-  Value::describe(capi::unwrap(value), is, sizeof is);
-  return invalid_argument("%s(): value is %s, no sharded tensor", call, is);
-}
-
-// Whether some shard is not what an even split gives.
-bool is_uneven(const Value& value, Partition partition) noexcept {
-  for (int32_t d = 0; d < partition.num_logical_devices && partition.kind == DIST_PARTITION_SPLIT; ++d) {
-    int64_t begin[DIST_MAX_NDIM];
-    int64_t size[DIST_MAX_NDIM];
-    const dist_tensor shard = value.shard(d).tensor();
-    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
-      if (partition.shape[i] % partition.dimensions[i] != 0) return true;
-    }
-    if (!partition.shard(d, {nullptr, begin, size, nullptr}).ok()) return true;
-    for (std::size_t i = 0; i < partition.shape.size(); ++i) {
-      if (shard.shape[i] != size[i]) return true;
-    }
-  }
-  return false;
+  return check_sharded(*capi::unwrap(value), call);
 }
 
 // The axis of this name in the device's replica.
@@ -124,17 +82,7 @@ Status find_axis(dist_replica* device, const char* name, const char* call, Devic
   DIST_TRY(require(device, call, "device"));
   DIST_TRY(require(name, call, "name"));
   DIST_TRY(find_own_team(capi::unwrap(device), call, out_team));
-  const DeviceMesh& mesh = (*out_team)->mesh();
-  *out_axis = mesh.find(name);
-  if (*out_axis < mesh.num_axes()) return kOk;
-  char names[256] = "";
-  std::size_t used = 0;
-  for (const auto& each : mesh.names) {
-    const int more =
-        std::snprintf(names + used, sizeof names - used, "%s\"%s\"", used == 0 ? "" : ", ", each.c_str());
-    used = std::min(sizeof names - 1, used + static_cast<std::size_t>(std::max(0, more)));
-  }
-  return invalid_argument("%s(): there is no axis \"%.50s\"; there are %s", call, name, names);
+  return (*out_team)->mesh().find(name, call, out_axis);
 }
 
 }  // namespace
@@ -190,25 +138,16 @@ dist_status dist_value_partition(const dist_value* value, dist_partition* out_pa
   return guard([&]() -> Status {
     DIST_TRY(require(out_partition, "dist_value_partition", "out_partition"));
     DIST_TRY(require_sharded(value, "dist_value_partition"));
-    const Value& self = *capi::unwrap(value);
-    const Sharding& sharding = *self.sharding();
-    const auto ndim = static_cast<std::size_t>(sharding.ndim);
-    const std::size_t split = sharding.kind == DIST_PARTITION_SPLIT ? ndim : 0;
+    const Partition how = partition_of(*capi::unwrap(value));
     dist_partition all = DIST_PARTITION_INIT;
-    all.kind = sharding.kind;
-    all.shape = self.tensor().shape;
-    all.ndim = ndim;
-    all.dimensions = split != 0 ? sharding.dimensions : nullptr;
-    all.num_dimensions = split;
-    all.num_logical_devices = sharding.num_devices;
-    all.logical_device = sharding.device;
-    Partition partition;
-    partition.kind = sharding.kind;
-    partition.shape = {all.shape, ndim};
-    partition.dimensions = {all.dimensions, split};
-    partition.num_logical_devices = sharding.num_devices;
-    partition.uneven = true;
-    all.uneven = is_uneven(self, partition) ? 1 : 0;
+    all.kind = how.kind;
+    all.shape = how.shape.data();
+    all.ndim = how.shape.size();
+    all.dimensions = how.dimensions.data();
+    all.num_dimensions = how.dimensions.size();
+    all.num_logical_devices = how.num_logical_devices;
+    all.logical_device = how.logical_device;
+    all.uneven = how.uneven ? 1 : 0;
     return write_struct(all, out_partition, "dist_partition");
   });
 }
@@ -219,19 +158,10 @@ dist_status dist_value_shard(const dist_value* value, int32_t logical_device, in
     DIST_TRY(require(out_tensor, "dist_value_shard", "out_tensor"));
     DIST_TRY(require_sharded(value, "dist_value_shard"));
     const Value& self = *capi::unwrap(value);
-    const Sharding& sharding = *self.sharding();
-    if (logical_device < 0 || logical_device >= sharding.num_devices) {
-      return invalid_argument("dist_value_shard(): there is no logical device %d: a replica has %d",
-                              logical_device, sharding.num_devices);
-    }
-    if (self.shard(logical_device).is_none()) {
-      return fail(
-          DIST_NOT_FOUND,
-          "dist_value_shard(): the tensor is assigned to logical device %d; device %d has nothing of it",
-          sharding.device, logical_device);
-    }
-    if (out_begin != nullptr) std::copy_n(self.shard_begin(logical_device), sharding.ndim, out_begin);
-    *out_tensor = self.shard(logical_device).tensor();
+    const Value* shard = nullptr;
+    DIST_TRY(find_shard(self, logical_device, "dist_value_shard", &shard));
+    if (out_begin != nullptr) std::copy_n(self.shard_begin(logical_device), self.sharding()->ndim, out_begin);
+    *out_tensor = shard->tensor();
     return kOk;
   });
 }
@@ -259,7 +189,7 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
     const ValuesFunction function{call_device, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
     DIST_TRY(run_on_devices(self, function, capi::unwrap(args), capi::unwrap(kwargs),
-                            {given.timeout_ns, capi::unwrap(given.cancel)}, {results.get(), nullptr},
+                            {given.timeout_ns, capi::unwrap(given.cancel), kCall}, {results.get(), nullptr},
                             &result));
     if (out_result != nullptr) *out_result = wrap(result.take());
     return kOk;
@@ -275,16 +205,8 @@ dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinat
   return guard([&]() -> Status {
     DIST_TRY(require(device, kCall, "device"));
     DIST_TRY(require(out_coordinates, kCall, "out_coordinates"));
-    DeviceTeam* team = nullptr;
-    DIST_TRY(find_own_team(capi::unwrap(device), kCall, &team));
-    const DeviceAssignment* const assignment = team->pool().owner()->assignment();
-    if (assignment == nullptr) {
-      return failed_precondition(
-          "%s(): the strategy was made without a device_assignment, so that nothing is known of places",
-          kCall);
-    }
     const int32_t* at = nullptr;
-    DIST_TRY(assignment->coordinates(team->replica(), capi::unwrap(device).id(), &at));
+    DIST_TRY(coordinates_of(capi::unwrap(device), kCall, &at));
     std::copy_n(at, kMeshNdim, out_coordinates);
     return kOk;
   });
@@ -380,23 +302,6 @@ dist_status dist_reshard_bytes(const dist_partition* from, const dist_partition*
     Partition before;
     Partition after;
     DIST_TRY(read_both(from, to, kCall, &before, &after));
-    DIST_TRY(check_reshard(before, after));
-    const auto size = static_cast<int64_t>(dtype_size(dtype));
-    if (size == 0) return invalid_argument("%s(): %d is no dtype", kCall, dtype);
-    const int32_t n = before.num_logical_devices;
-    if (logical_device < -1 || logical_device >= n)
-      return invalid_argument("%s(): there is no logical device %d: a replica has %d", kCall, logical_device,
-                              n);
-    int64_t bytes = 0;
-    for (int32_t d = 0; d < n; ++d) {
-      if (logical_device >= 0 && d != logical_device) continue;
-      int64_t moved = 0;
-      if (__builtin_mul_overflow(elements_to_move(before, after, d), size, &moved) ||
-          __builtin_add_overflow(bytes, moved, &bytes)) {
-        return invalid_argument("%s(): more bytes are moved than 64 bits can count", kCall);
-      }
-    }
-    *out_bytes = bytes;
-    return kOk;
+    return bytes_to_move(before, after, dtype, logical_device, out_bytes);
   });
 }

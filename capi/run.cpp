@@ -54,13 +54,13 @@ Status check_flags(const dist_run_options& options) noexcept {
   return require_flag(options.bucketizing_dynamic_shape, "dist_run_options.bucketizing_dynamic_shape");
 }
 
-Status read_limits(const dist_run_options* options, RunLimits* out) noexcept {
+Status read_limits(const dist_run_options* options, const char* call, RunLimits* out) noexcept {
   dist_run_options given;
   DIST_TRY(read_options(options, &given, "dist_run_options"));
   DIST_TRY(require_zero(given.reserved, "dist_run_options.reserved"));
   DIST_TRY(require_timeout(given.timeout_ns, "dist_run_options.timeout_ns"));
   DIST_TRY(check_flags(given));
-  *out = {given.timeout_ns, unwrap(given.cancel)};
+  *out = {given.timeout_ns, unwrap(given.cancel), call};
   return kOk;
 }
 
@@ -72,7 +72,7 @@ dist_status dist_run(dist_strategy* strategy, dist_replica_fn fn, void* user_dat
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run", &pool));
     RunLimits limits;
-    DIST_TRY(read_limits(options, &limits));
+    DIST_TRY(read_limits(options, "dist_run", &limits));
     const Body body{.call = call_host, .context = user_data, .function = reinterpret_cast<void (*)()>(fn)};
     return pool->run(body, limits);
   });
@@ -88,7 +88,7 @@ dist_status dist_run_values(dist_strategy* strategy, dist_values_fn fn, void* us
     ReplicaPool* pool = nullptr;
     DIST_TRY(check_run(strategy, fn != nullptr, "dist_run_values", &pool));
     RunLimits limits;
-    DIST_TRY(read_limits(options, &limits));
+    DIST_TRY(read_limits(options, "dist_run_values", &limits));
     const ValuesFunction function{call_values, reinterpret_cast<void (*)()>(fn), user_data};
     ValueRef result;
     DIST_TRY(run_values(*pool, unwrap(strategy).memory(), function, unwrap(args), unwrap(kwargs), limits,
@@ -148,20 +148,8 @@ dist_status dist_parallel_for(dist_replica* replica, int64_t begin, int64_t end,
   return guard([&]() -> Status {
     DIST_TRY(require(replica, "dist_parallel_for", "replica"));
     if (fn == nullptr) return invalid_argument("dist_parallel_for(): fn is NULL");
-    int64_t length = 0;
-    if (end < begin || __builtin_sub_overflow(end, begin, &length)) {
-      return invalid_argument("dist_parallel_for(): the range is %lld .. %lld; it %s",
-                              static_cast<long long>(begin), static_cast<long long>(end),
-                              end < begin ? "ends before it begins" : "has at most 2^63 - 1 indices");
-    }
-    if (grain < 1) {
-      return invalid_argument("dist_parallel_for(): grain is %lld; it is 1 or more",
-                              static_cast<long long>(grain));
-    }
-    DIST_TRY(unwrap(replica).check("dist_parallel_for"));
-    if (begin == end) return kOk;
-    return unwrap(replica).arena().parallel_for(
-        begin, end, grain, [&](int64_t first, int64_t last) { fn(first, last, user_data); });
+    return unwrap(replica).parallel_for(begin, end, grain,
+                                        [&](int64_t first, int64_t last) { fn(first, last, user_data); });
   });
 }
 

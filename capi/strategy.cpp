@@ -44,18 +44,6 @@ Status read_mesh(const dist_strategy_options& options, std::span<MeshAxis> axes,
   return kOk;
 }
 
-Status name_device(const Strategy& strategy, std::span<const DeviceName> devices, int32_t index,
-                   const char* what, const char** out_name) noexcept {
-  if (strategy.kind() == DIST_STRATEGY_DEFAULT) {
-    return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
-  }
-  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
-    return invalid_argument("%s is %d: the strategy has 0 to %zu", what, index, devices.size() - 1);
-  }
-  *out_name = devices[static_cast<std::size_t>(index)].c_str();
-  return kOk;
-}
-
 }  // namespace
 
 void dist_strategy_functions_init(dist_strategy_functions* functions, uint32_t struct_size_bytes) {
@@ -118,8 +106,7 @@ dist_status dist_strategy_device(const dist_strategy* strategy, int32_t replica_
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_device", "strategy"));
     DIST_TRY(require(out_name, "dist_strategy_device", "out_name"));
-    return name_device(unwrap(strategy), unwrap(strategy).devices().workers(), replica_id, "replica_id",
-                       out_name);
+    return Devices::name(unwrap(strategy).devices().workers(), replica_id, "replica_id", out_name);
   });
 }
 
@@ -128,7 +115,7 @@ dist_status dist_strategy_parameter_device(const dist_strategy* strategy, int32_
   return guard([&]() -> Status {
     DIST_TRY(require(strategy, "dist_strategy_parameter_device", "strategy"));
     DIST_TRY(require(out_name, "dist_strategy_parameter_device", "out_name"));
-    return name_device(unwrap(strategy), unwrap(strategy).devices().parameters(), index, "index", out_name);
+    return Devices::name(unwrap(strategy).devices().parameters(), index, "index", out_name);
   });
 }
 
@@ -153,7 +140,7 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     all.num_parameter_devices = static_cast<int32_t>(self.devices().parameters().size());
     all.num_workers = 1;
     all.use_merge_call = 1;
-    all.between_graph = self.kind() == DIST_STRATEGY_CENTRAL_STORAGE;
+    all.between_graph = self.between_graph() ? 1 : 0;
     all.should_init = all.should_checkpoint = all.should_save_summary = 1;
     all.global_batch_size = 1;
     return write_struct(all, out_properties, "dist_strategy_properties");

@@ -308,14 +308,7 @@ dist_status dist_device_assignment_lookup_replicas(const dist_device_assignment*
     DIST_TRY(require(assignment, kCall, "assignment"));
     DIST_TRY(require(out_n, kCall, "out_n"));
     DIST_TRY(check_list(out_replicas, capacity, kCall, "out_replicas", "capacity"));
-    size_t written = 0;
-    const size_t n = unwrap(assignment)->for_replicas_of(task, logical_device, [&](int32_t replica) {
-      if (written < capacity) out_replicas[written++] = replica;
-    });
-    if (n == 0)
-      return invalid_argument("no replica has its logical device %d in task %d", logical_device, task);
-    *out_n = n;
-    return kOk;
+    return unwrap(assignment)->lookup_replicas(task, logical_device, {out_replicas, capacity}, out_n);
   });
 }
 

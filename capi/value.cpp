@@ -5,9 +5,9 @@
 #include <span>
 
 #include "capi/guard.hpp"
+#include "core/strategy/values.hpp"
 #include "core/value/composite.hpp"
 #include "core/value/dlpack.hpp"
-#include "core/value/from_function.hpp"
 
 using namespace dist;
 using namespace dist::capi;
@@ -55,11 +55,7 @@ dist_status create_distributed(dist_strategy* strategy, int32_t kind, dist_value
   return create(strategy, out_value, call, [&](Memory& memory, ValueRef* out) -> Status {
     std::span<Value* const> components;
     DIST_TRY(unwrap_items(items, n, call, &components));
-    if (n != static_cast<size_t>(unwrap(strategy).num_replicas())) {
-      return invalid_argument("%s(): n is %zu, the strategy has %d replicas; give one item for each", call, n,
-                              unwrap(strategy).num_replicas());
-    }
-    return Value::create(memory, kind, components, out);
+    return Value::create_distributed(memory, kind, components, unwrap(strategy).num_replicas(), call, out);
   });
 }
 
@@ -168,15 +164,11 @@ dist_status dist_value_create_variable(dist_variable* variable, dist_value** out
 
 dist_status dist_values_from_function(dist_strategy* strategy, dist_value_fn fn, void* user_data,
                                       dist_value** out_value) {
-  return create(
-      strategy, out_value, "dist_values_from_function", [&](Memory& memory, ValueRef* out) -> Status {
-        if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
-        const Strategy& self = unwrap(strategy);
-        const bool distributed = !has_one_replica(self.kind());
-        DIST_TRY(distributed ? self.check_cross_replica("dist_values_from_function") : self.check_process());
-        HostComponents host{fn, user_data};
-        return values_from_function(memory, self.num_replicas(), distributed, {call_component, &host}, out);
-      });
+  return create(strategy, out_value, "dist_values_from_function", [&](Memory&, ValueRef* out) -> Status {
+    if (fn == nullptr) return invalid_argument("dist_values_from_function(): fn is NULL");
+    HostComponents host{fn, user_data};
+    return values_from_function(unwrap(strategy), {call_component, &host}, out);
+  });
 }
 
 dist_value* dist_value_retain(dist_value* value) {
@@ -190,11 +182,7 @@ void dist_value_release(dist_value* value) {
 
 int32_t dist_value_kind(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->kind(); }
 
-size_t dist_value_size(const dist_value* value) {
-  if (value == nullptr) return 0;
-  const Sharding* const sharding = unwrap(value)->sharding();
-  return sharding != nullptr ? static_cast<size_t>(sharding->num_devices) : unwrap(value)->items().size();
-}
+size_t dist_value_size(const dist_value* value) { return value == nullptr ? 0 : unwrap(value)->size(); }
 
 dist_value* dist_value_item(const dist_value* value, size_t index) {
   return index < dist_value_size(value) ? wrap(unwrap(value)->items()[index].get()) : nullptr;
@@ -213,14 +201,7 @@ dist_status dist_value_tensor(const dist_value* value, dist_tensor* out_tensor) 
   return guard([&]() -> Status {
     DIST_TRY(require(value, "dist_value_tensor", "value"));
     DIST_TRY(require(out_tensor, "dist_value_tensor", "out_tensor"));
-    if (!unwrap(value)->has_tensor()) {
-      char is[256];
-      Value::describe(unwrap(value), is, sizeof is);
-      return invalid_argument(
-          "dist_value_tensor(): value is %s, no tensor; ask for its items by dist_value_item()", is);
-    }
-    *out_tensor = unwrap(value)->tensor();
-    return kOk;
+    return unwrap(value)->tensor("dist_value_tensor", out_tensor);
   });
 }
 

@@ -55,14 +55,7 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
   DIST_TRY(read_options(given, known, "dist_variable_options"));
   DIST_TRY(require_zero(known->reserved, "dist_variable_options.reserved"));
   *out = {known->synchronization, known->aggregation, known->trainable, known->name};
-  if (known->partitions >= 0 && known->partitions <= 1) return kOk;
-  if (known->partitions < 0) {
-    return invalid_argument("dist_variable_options.partitions is %d; 0 or 1 is one piece", known->partitions);
-  }
-  return fail(DIST_UNIMPLEMENTED,
-              "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
-              "strategy has none: leave partitions at 0",
-              known->partitions);
+  return check_partitions(known->partitions);
 }
 
 VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.num_replicas()}; }
@@ -162,13 +155,7 @@ dist_status dist_replica_variable(dist_replica* replica, const char* name, const
 }
 
 void dist_variable_destroy(dist_variable* variable) {
-  // In a child the list of variables may be locked for ever: it stays as it is.
-  if (variable == nullptr || unwrap(variable)->memory().forked()) return;
-  if (VariableRegistry* const owner = unwrap(variable)->registry(); owner != nullptr) {
-    owner->remove(*unwrap(variable));
-  } else {
-    unwrap(variable)->release();
-  }
+  if (variable != nullptr) Variable::close(unwrap(variable));
 }
 
 const char* dist_variable_name(const dist_variable* variable) {
@@ -216,13 +203,9 @@ dist_status dist_variable_created_in_scope(dist_strategy* strategy, const dist_v
     DIST_TRY(require(strategy, "dist_variable_created_in_scope", "strategy"));
     DIST_TRY(require(variable, "dist_variable_created_in_scope", "variable"));
     DIST_TRY(require(out_created, "dist_variable_created_in_scope", "out_created"));
-    const Value& value = *unwrap(variable);
-    const Variable* const made = value.variable() != nullptr ? value.variable() : value.copy_of();
-    if (made == nullptr) {
-      return invalid_argument("dist_variable_created_in_scope(): %s is neither a variable nor a copy of one",
-                              Value::kind_name(value.kind()));
-    }
-    *out_created = &made->memory() == &unwrap(strategy).memory() ? 1 : 0;
+    bool created = false;
+    DIST_TRY(created_by(unwrap(strategy), *unwrap(variable), &created));
+    *out_created = created ? 1 : 0;
     return kOk;
   });
 }
@@ -232,14 +215,7 @@ dist_status dist_variable_component(const dist_variable* variable, int32_t repli
   return guard([&]() -> Status {
     DIST_TRY(require(variable, "dist_variable_component", "variable"));
     DIST_TRY(require(out_tensor, "dist_variable_component", "out_tensor"));
-    const Variable& copies = *unwrap(variable);
-    if (replica_id < 0 || replica_id >= copies.num_replicas()) {
-      return invalid_argument(
-          "dist_variable_component(): replica_id is %d; variable \"%s\" has components 0 to %d", replica_id,
-          copies.name(), copies.num_replicas() - 1);
-    }
-    *out_tensor = copies.component(replica_id);
-    return kOk;
+    return unwrap(variable)->component(replica_id, "dist_variable_component", out_tensor);
   });
 }
 

@@ -48,10 +48,8 @@ dist_status dist_work_ready(dist_work* work, size_t tensor) {
 dist_status dist_work_test(dist_work* work, int32_t* out_done) {
   return on_work(work, "dist_work_test", [&](Work& w) -> Status {
     DIST_TRY(require(out_done, "dist_work_test", "out_done"));
-    // Who only asks must learn of a peer that will never come, too.
-    if (!w.ended()) w.check(0);
-    const bool ended = w.ended();
-    if (ended) DIST_TRY(w.result());
+    bool ended = false;
+    DIST_TRY(w.test(&ended));
     *out_done = ended ? 1 : 0;
     return kOk;
   });
@@ -78,7 +76,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
 
 dist_status dist_work_cancel(dist_work* work) {
   return on_work(work, "dist_work_cancel", [](Work& w) -> Status {
-    if (!w.ended()) w.group().condemn(w.report(Trouble::kCancelled, 0));
+    w.cancel();
     return kOk;
   });
 }

@@ -180,6 +180,18 @@ Status Work::result() noexcept {
   return fail(code_, "this work failed in an earlier run, with %s", status_name(code_));
 }
 
+Status Work::test(bool* out_ended) noexcept {
+  if (!ended()) check(0);
+  const bool now = ended();
+  if (now) DIST_TRY(result());
+  *out_ended = now;
+  return kOk;
+}
+
+void Work::cancel() noexcept {
+  if (!ended()) group_.condemn(report(Trouble::kCancelled, 0));
+}
+
 Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size_t* out_index) noexcept {
   std::size_t at = first_ended(works, n);
   const auto done = [&] { return (at = first_ended(works, n)) < n; };

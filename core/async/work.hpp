@@ -73,6 +73,10 @@ class Work : public Counted {
   bool ended() noexcept;
   // How it ended; the report where it failed.
   Status result() noexcept;
+  // ended(), and the report where it failed. Who only asks learns of a peer that will never come, too.
+  Status test(bool* out_ended) noexcept;
+  // Ends the group's rounds where it has not ended.
+  void cancel() noexcept;
 
   // Planned work: all tensors, or one, may be touched from now on.
   virtual Status start() = 0;

@@ -15,7 +15,7 @@
 namespace dist {
 namespace {
 
-// oneTBB's workers get name and signal mask from whichever thread happens to start them.
+// A oneTBB thread inherits name and signal mask from the thread that happened to start it.
 void prepare_worker() noexcept {
   thread_local bool prepared = false;
   if (prepared) return;
@@ -62,7 +62,7 @@ Status Arena::submit(Task task, void* context, uint32_t number, int copies) {
       }
     }
   } catch (const std::exception& error) {
-    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB took no task: %s", error.what());
+    return fail(DIST_RESOURCE_EXHAUSTED, "oneTBB could not take a task: %s", error.what());
   }
   return kOk;
 }
@@ -84,9 +84,9 @@ Status Arena::parallel_for(int64_t begin, int64_t end, int64_t grain, Part part,
         // Cut in halves down to 2 * grain - 1 iterations, which leaves each half `grain` or more.
         const tbb::blocked_range<int64_t> range(begin, end, static_cast<std::size_t>(2 * grain - 1));
         tbb::parallel_for(range, [&](const tbb::blocked_range<int64_t>& some) {
-          // Isolation keeps other callers out: who is not this one is a worker. It is on the domain for as
-          // long as the part takes: a tbb::task_arena with constraints would move the caller too, and would
-          // leave workers bound that are inside when it ends.
+          // Isolation keeps other callers out: a thread that is not the caller is oneTBB's. It is on the
+          // domain as long as the part takes: a tbb::task_arena with constraints would move the caller too,
+          // and would leave workers bound that are inside when it ends.
           if (std::this_thread::get_id() == caller) return part(some.begin(), some.end(), context);
           prepare_worker();
           std::optional<OnCpus> here;

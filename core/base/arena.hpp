@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena of oneTBB for loops that wait for no peer. Nothing is started before the first loop that is worth
-// it; the calling thread always takes part, and comes back when the loop is done.
+// Arena: a oneTBB arena for loops that wait for no peer. It starts threads at the first loop that needs them.
+// The calling thread always takes part, and returns when the loop is done.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace dist {
 class Arena {
  public:
   // `memory` outlives the arena. At most `max_threads` threads, the caller's among them; with 1 a loop is
-  // a plain loop and oneTBB stays out. `domain` outlives it too: the CPUs that oneTBB's workers are on while
-  // they do parts of a loop; NULL: any. The calling thread stays where it is.
+  // a plain loop without oneTBB. `domain`, which outlives the arena too, has the CPUs that oneTBB's threads
+  // run on while they do parts of a loop; NULL: any. The calling thread is not moved.
   Arena(Memory& memory, int max_threads, const CpuSet* domain = nullptr) noexcept;
   ~Arena();
   Arena(const Arena&) = delete;
@@ -27,7 +27,7 @@ class Arena {
 
   // Calls body(first, last) for parts of [begin, end) of `grain` iterations or more, in any order and some at
   // the same time. While it waits, the caller takes parts of this loop only, never of another's.
-  // RESOURCE_EXHAUSTED where oneTBB cannot: parts of the loop may then not have run.
+  // RESOURCE_EXHAUSTED where oneTBB has no memory for the loop, of which some parts may not have run then.
   template <class Body>
   Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
     return parallel_for(
@@ -38,10 +38,10 @@ class Arena {
         static_cast<const void*>(&body));
   }
 
-  // Runs task(context, number) on up to `copies` threads, at some time.
+  // Runs task(context, number) on up to `copies` threads, now or later.
   using Task = void (*)(void* context, uint32_t number);
   Status submit(Task task, void* context, uint32_t number, int copies);
-  // Returns when none is left: what tasks refer to may end.
+  // Returns when no task is left, so that what tasks refer to may end.
   void wait_for_tasks() const noexcept;
 
  private:

@@ -13,7 +13,7 @@ namespace dist {
 
 class Cancel final : public Counted {
  public:
-  // What a signal ends: a part of whatever is under way, so that to be asked takes no memory.
+  // What a signal ends. A link is a member of what is under way, so that adding one takes no memory.
   class Link {
    public:
     Link() noexcept = default;
@@ -21,7 +21,7 @@ class Cancel final : public Counted {
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    // On the thread that signals; nobody can remove the link meanwhile. It must not call the host, nor
+    // Called on the thread that signals; nobody can remove the link meanwhile. It must not call the host, nor
     // anything of this Cancel.
     virtual void cancelled(const char* reason) noexcept = 0;
 
@@ -34,7 +34,7 @@ class Cancel final : public Counted {
 
   explicit Cancel(Memory& memory) noexcept;
 
-  // For good: ends what is linked now, and what comes later finds it. A second signal changes nothing.
+  // Ends what is linked now; what begins later finds the object signalled. A second signal changes nothing.
   void signal(const char* reason) noexcept;
   bool signalled() const noexcept { return signalled_.load(std::memory_order_acquire); }
   // Once it is signalled.
@@ -56,7 +56,7 @@ class Cancel final : public Counted {
   char reason_[kReasonBytes] = "";
 };
 
-// A link for as long as a scope lasts. NULL: there is nothing that could signal.
+// A link for as long as a scope lasts. The Cancel may be NULL: then nothing can signal.
 class CancelScope {
  public:
   CancelScope(Cancel* cancel, Cancel::Link& link) noexcept
@@ -69,7 +69,7 @@ class CancelScope {
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // It was signalled before.
+  // Whether it was signalled before, so that nothing was linked.
   bool late() const noexcept { return late_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each collective is: one table, which everything reads that depends on more than one of them. A new
-// collective is a row here.
+// The properties of each collective, in one table, which all code that is common to several collectives
+// reads. A new collective is a new row.
 #pragma once
 
 #include <cstddef>
@@ -58,13 +58,13 @@ struct CollectiveTraits {
   constexpr bool whole() const noexcept { return !cuts && !joins && !pairs(); }
   // An input may lie at its own place in the output, or the other way round.
   constexpr bool may_lie_inside() const noexcept { return cuts != joins && !reduces; }
-  // All who get something get the same.
+  // All members that get a result get the same one.
   constexpr bool alike() const noexcept {
     return !prefixes && (destinations == Ends::kAll || destinations == Ends::kRoot);
   }
 };
 
-// By number. Those that exchange no lists of tensors have a name alone.
+// By number. Collectives that exchange no lists of tensors have only a name.
 inline constexpr CollectiveTraits kTraits[] = {
     {.name = "none"},
     {.name = "all_reduce", .reduces = true},

@@ -89,7 +89,7 @@ Status DeviceName::parse(const char* text, const char* what, DeviceName* out) no
       case Part::kUnderstood: break;
       case Part::kElsewhere:
         return invalid_argument(
-            "%s is \"%s\", a device of another process: this strategy has those of its own", what,
+            "%s is \"%s\", a device of another process: a strategy's devices are in its own process", what,
             Shown(text).c_str());
       case Part::kUnknown:
         return invalid_argument(

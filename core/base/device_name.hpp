@@ -18,7 +18,7 @@ class DeviceName {
   DeviceName() noexcept : DeviceName("CPU", 0) {}
   DeviceName(const char* type, int32_t index) noexcept;
 
-  // What is left out of `text` is as in CPU:0. `what` begins messages: "devices[2]".
+  // Parts that `text` leaves out are those of CPU:0. `what` begins messages: "devices[2]".
   static Status parse(const char* text, const char* what, DeviceName* out) noexcept;
 
   const char* c_str() const noexcept { return text_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host supplies beside memory: where log lines go, and the clock for deadlines.
+// What the host supplies beside memory: a function for log lines, and the clock for deadlines.
 #pragma once
 
 #include <cstdarg>
@@ -22,7 +22,7 @@ struct Host {
     return clock_fn == nullptr ? steady_now_ns() : clock_fn(clock_user_data);
   }
 
-  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit): a host's own clock may
+  // How long to sleep at most where `left_ns` of this clock are left (< 0: no limit). A host's own clock may
   // jump.
   int64_t slice_ns(int64_t left_ns) const noexcept {
     constexpr int64_t kSliceNs = 10'000'000;

@@ -23,6 +23,17 @@ Memory* Memory::create(const dist_allocator& allocator) noexcept {
   return place == nullptr ? nullptr : new (place) Memory(chosen);
 }
 
+Status check_allocator(const dist_allocator& allocator, const char* name) noexcept {
+  if ((allocator.alloc == nullptr) == (allocator.free == nullptr)) return kOk;
+  return invalid_argument("%s: give both alloc and free, or neither", name);
+}
+
+Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept {
+  DIST_TRY(check_allocator(allocator, name));
+  *out = Ref<Memory>::adopt(Memory::create(allocator));
+  return *out ? kOk : out_of_memory();
+}
+
 void Memory::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const dist_allocator allocator = allocator_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/os/fork.hpp"
+#include "core/base/status.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -75,8 +76,8 @@ class Memory final : public std::pmr::memory_resource {
   void* try_allocate(std::size_t bytes, std::size_t align) noexcept;
   void free(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
-  // In a child that was forked from the process that made it: what lives here has no threads any more, and
-  // locks that nobody opens.
+  // Whether this is a child that was forked from the process that made it. There, the objects in this memory
+  // have no threads, and their locks may stay locked for ever.
   bool forked() const noexcept { return fork_guard_.forked(); }
 
   // Bytes that are out at the moment, the Memory itself among them.
@@ -94,6 +95,11 @@ class Memory final : public std::pmr::memory_resource {
   std::atomic<std::size_t> held_{sizeof(Memory)};
   ForkGuard fork_guard_;
 };
+
+// OK where both functions of the host's allocator are there, or neither. `name` begins the message.
+Status check_allocator(const dist_allocator& allocator, const char* name) noexcept;
+// The memory behind an allocator of the host's, which it checks; all zero: malloc() and free().
+Status create_memory(const dist_allocator& allocator, const char* name, Ref<Memory>* out) noexcept;
 
 // Base of what is counted and lives in a Memory; made by make_counted().
 class Counted {

@@ -35,4 +35,16 @@ Status number_of(std::span<const Named> names, const char* name, const char* wha
   return invalid_argument("\"%s\" names no %s: use %s", Shown(name).c_str(), what, known);
 }
 
+Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept {
+  switch (aggregation) {
+    case DIST_AGGREGATION_SUM: *out = DIST_REDUCE_SUM; return kOk;
+    case DIST_AGGREGATION_MEAN: *out = DIST_REDUCE_MEAN; return kOk;
+    default: break;
+  }
+  const char* const name = name_of(kAggregationNames, aggregation);
+  if (name == nullptr)
+    return invalid_argument("aggregation %d is no reduction: only SUM and MEAN are reductions", aggregation);
+  return invalid_argument("aggregation %s is no reduction: only SUM and MEAN are reductions", name);
+}
+
 }  // namespace dist

@@ -53,4 +53,7 @@ constexpr const char* name_of(std::span<const Named> names, int32_t number) noex
 // The number of a name, in any case. `what` is what it should name: "a reduction of values".
 Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept;
 
+// The reduction that an aggregation of variables stands for.
+Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept;
+
 }  // namespace dist

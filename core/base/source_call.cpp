@@ -11,12 +11,13 @@ thread_local bool in_source = false;
 SourceCall::SourceCall() noexcept { in_source = true; }
 SourceCall::~SourceCall() { in_source = false; }
 
-Status check_not_in_source() noexcept {
+Status check_not_in_source(const char* call) noexcept {
   if (!in_source) [[likely]]
     return kOk;
   return failed_precondition(
-      "this thread is in a dataset's source, for whose element a run may be waiting: begin runs, use "
-      "variables and ask iterators before it or after it");
+      "%s%s: this thread is in a dataset's source, for whose element a run may be waiting: begin runs, use "
+      "variables and ask iterators before it or after it",
+      call != nullptr ? call : "a dataset's element", call != nullptr ? "()" : "");
 }
 
 }  // namespace dist

@@ -75,7 +75,7 @@ Status out_of_memory() noexcept {
   return fail(DIST_RESOURCE_EXHAUSTED, "no memory: the allocator returned nothing");
 }
 
-const char* status_name(dist_status code) noexcept {
+const char* known_status_name(dist_status code) noexcept {
   switch (code) {
     case DIST_OK: return "OK";
     case DIST_CANCELLED: return "CANCELLED";
@@ -93,8 +93,15 @@ const char* status_name(dist_status code) noexcept {
     case DIST_INTERNAL: return "INTERNAL";
     case DIST_UNAVAILABLE: return "UNAVAILABLE";
     case DIST_DATA_LOSS: return "DATA_LOSS";
-    default: return "UNKNOWN_STATUS";
+    default: return nullptr;
   }
+}
+
+const char* status_name(dist_status code) noexcept {
+  if (const char* const name = known_status_name(code); name != nullptr) return name;
+  thread_local constinit char number[24] = "";
+  std::snprintf(number, sizeof number, "status %d", code);
+  return number;
 }
 
 const char* collective_name(int32_t collective) noexcept {

@@ -57,7 +57,9 @@ Status fail(const ErrorRecord& record) noexcept;
 [[gnu::format(printf, 1, 2)]] Status failed_precondition(const char* format, ...) noexcept;
 Status out_of_memory() noexcept;
 
-// "INVALID_ARGUMENT"; "UNKNOWN_STATUS" for a number that has no name.
+// "INVALID_ARGUMENT"; NULL for a number that has no name.
+const char* known_status_name(dist_status code) noexcept;
+// The same for messages: "status 99" for such a number, valid until this thread asks for another one.
 const char* status_name(dist_status code) noexcept;
 
 // A DIST_COLLECTIVE_... as its function is called: "all_reduce".

@@ -194,7 +194,7 @@ Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out
   int64_t bytes = static_cast<int64_t>(size);
   for (int32_t i = 0; i < tensor.ndim && measured.elements != 0; ++i) {
     if (__builtin_mul_overflow(bytes, tensor.shape[i], &bytes)) {
-      return invalid_argument("%s: the shape has more than 2^63 bytes", what);
+      return invalid_argument("%s: the tensor has more than 2^63 bytes", what);
     }
     measured.elements *= tensor.shape[i];
   }

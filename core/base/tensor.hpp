@@ -31,12 +31,13 @@ struct TensorSize {
   bool contiguous = true;  // row-major without gaps (sizes of 1 and empty tensors count as such)
 };
 
-// Checks a view from outside that is read: dtype, ndim, sizes, data where there are elements, and that all
-// elements lie where addresses are. Strides may be 0, so that elements are one and the same, or negative.
+// Checks a view from outside that is read: dtype, ndim, sizes, data where there are elements, and that every
+// element has a valid address. Strides may be 0, so that elements share an address, or negative.
 // `what` begins the message: "in[2]".
 Status check_tensor(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
-// Of a view that is written: also that no two elements have one address. Each stride must step over all that
-// the dimensions of smaller strides span: views that interlock otherwise do not come up, and cost too much.
+// Checks a view that is written: also that no two elements share an address. Each stride must step over all
+// that the dimensions of smaller strides span; other ways to interlock are refused, as a check of them is
+// slow.
 Status check_output(const dist_tensor& tensor, const char* what, TensorSize* out) noexcept;
 
 // Whether two views that have elements may have an address in common. False only where they certainly have
@@ -52,7 +53,7 @@ inline std::size_t elements_of(const dist_tensor& tensor) noexcept {
 
 bool same_shape(const dist_tensor& a, const dist_tensor& b) noexcept;
 
-// The strides of a tensor that has elements, made up where they are not given.
+// The strides of a tensor that has elements, computed where they are not given.
 const int64_t* strides_of(const dist_tensor& tensor, int64_t (&made)[DIST_MAX_NDIM]) noexcept;
 
 // "f32[3, 4]", cut to `size`.

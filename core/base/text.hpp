@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule for texts that leave the library, whatever the host put into them: they are UTF-8, and hold no
-// control characters, which could break a line or steer a terminal.
+// The rule for texts that leave the library, whatever the host put into them: they are UTF-8 without control
+// characters, which could break a line or steer a terminal. What breaks the rule is shown as:
 //
 //     a byte that is no UTF-8    U+FFFD
 //     a control character        \n, \t, or \x and two digits
@@ -36,7 +36,7 @@ void copy_shown(char (&to)[N], const char* text, Breaks breaks = Breaks::kEscape
   copy_shown(to, N, text, breaks);
 }
 
-// The same in place. What is left of a character that was cut at the end goes too.
+// The same in place. The rest of a character that was cut at the end is removed too.
 void show_in_place(char* text, std::size_t size, Breaks breaks) noexcept;
 template <std::size_t N>
 void show_in_place(char (&text)[N], Breaks breaks) noexcept {
@@ -56,7 +56,7 @@ class Shown {
 // OK for a name: one line of UTF-8. `what` begins the message.
 Status check_name(const char* name, const char* what) noexcept;
 
-// A duration as people say it: "500 ns", "1.5 us", "20 ms", "1913 s".
+// A duration as people write it: "500 ns", "1.5 us", "20 ms", "1913 s".
 struct DurationText {
   explicit DurationText(int64_t ns) noexcept;
   char text[32];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32 as zlib, gzip and Python's zlib.crc32() have it, so that any program can check a file of ours.
+// CRC-32 as zlib, gzip and Python's zlib.crc32() compute it, so that any program can check our files.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace dist {
 
-// Goes on from the `crc` of what stands before; 0 to begin with.
+// `crc` is that of the bytes before; 0 at the beginning.
 uint32_t crc32(uint32_t crc, const void* data, std::size_t bytes) noexcept;
 
 }  // namespace dist

@@ -18,8 +18,8 @@ struct StoredDtype {
 
 // NULL where the format has no such name.
 const StoredDtype* stored_dtype(std::string_view name) noexcept;
-// Of one of libdist's own. Greater ones come first among a file's data, so that all of it is aligned: the
-// order of the addresses.
+// The type of one of libdist's dtypes. Types with greater addresses come first among a file's data, so that
+// all data are aligned.
 const StoredDtype* stored_dtype(dist_dtype dtype) noexcept;
 
 }  // namespace dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a file, with the file's name before it.
+// Puts a file's name before the message of what is wrong with it.
 #pragma once
 
 #include <cstring>

@@ -66,7 +66,7 @@ char* Header::make_room(std::size_t bytes) {
 
 Status Header::parse(uint64_t data_bytes) {
   if (size_ == 0 || text_[0] != '{') {
-    return fail(DIST_DATA_LOSS, "is no safetensors file: its header does not begin with {");
+    return fail(DIST_DATA_LOSS, "is not a safetensors file: its header does not begin with {");
   }
   DIST_TRY(check_checksum());
   DIST_TRY(parse_text());
@@ -110,7 +110,7 @@ Status Header::parse_text() {
   const rapidjson::ParseResult result = reader.Parse<kHow>(stream, parser);
   if (!parser.status().ok()) return parser.status();
   if (result.IsError()) {
-    return fail(DIST_DATA_LOSS, "the header is no JSON: %s (byte %zu)",
+    return fail(DIST_DATA_LOSS, "the header is not JSON: %s (byte %zu)",
                 rapidjson::GetParseError_En(result.Code()), result.Offset());
   }
   if (stream.Tell() != size_) return fail(DIST_DATA_LOSS, "the header has a NUL inside");
@@ -124,9 +124,9 @@ Status Header::index_names() {
   sort_index(tensors_, by_name_, kNameOf);
   sort_index(texts_, by_key_, kKeyOf);
   if (const char* const name = twice(tensors_, by_name_, kNameOf))
-    return fail(DIST_DATA_LOSS, "tensor \"%s\" stands there twice", Shown(name).c_str());
+    return fail(DIST_DATA_LOSS, "the header has the tensor \"%s\" twice", Shown(name).c_str());
   if (const char* const key = twice(texts_, by_key_, kKeyOf))
-    return fail(DIST_DATA_LOSS, "\"%s\": \"%s\" stands there twice", kMetadataName, Shown(key).c_str());
+    return fail(DIST_DATA_LOSS, "\"%s\" has the key \"%s\" twice", kMetadataName, Shown(key).c_str());
   return kOk;
 }
 

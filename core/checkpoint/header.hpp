@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a safetensors file, read: which tensors it has and where, and its texts ("__metadata__").
+// Header: the parsed header of a safetensors file: its tensors, where they are, and its texts
+// ("__metadata__").
 //
 //     8 bytes    N, little-endian
 //     N bytes    {"__metadata__": {text: text, ...}, name: {"dtype": ..., "shape": [...], "data_offsets":
 //     [begin, end]}, ...} the rest   the tensors' data, one after another without gaps; offsets count from
 //     here
 //
-// Nothing in a file is believed: what parse() accepts is consistent with itself and with the file's size.
+// A file is not trusted: what parse() accepts is consistent with itself and with the file's size.
 #pragma once
 
 #include <cstddef>
@@ -72,7 +73,7 @@ class Header {
   // NULL where there is none.
   const StoredTensor* find(const char* name) const noexcept;
   const char* text(const char* key) const noexcept;
-  // The tensor without data; of a type that libdist has not, with dtype 0.
+  // The tensor without data; its dtype is 0 where libdist has no such dtype.
   dist_tensor spec(const StoredTensor& tensor) const noexcept;
 
  private:

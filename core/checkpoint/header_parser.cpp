@@ -99,7 +99,7 @@ bool Header::Parser::Key(const char* text, rapidjson::SizeType length, bool) {
 
 bool Header::Parser::name(const char* text) noexcept {
   if (std::strcmp(text, kMetadataName) == 0) {
-    if (has_metadata_) return fail_with(fail(DIST_DATA_LOSS, "\"%s\" stands there twice", kMetadataName));
+    if (has_metadata_) return fail_with(fail(DIST_DATA_LOSS, "the header has \"%s\" twice", kMetadataName));
     has_metadata_ = true;
     at_ = At::kMetadata;
     return true;
@@ -144,7 +144,7 @@ bool Header::Parser::String(const char* text, rapidjson::SizeType length, bool) 
   if (!wanted(At::kDtype, "a text")) return false;
   tensor_.dtype = stored_dtype(std::string_view(text, length));
   if (tensor_.dtype == nullptr) {
-    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": dtype \"%s\" is none of safetensors'",
+    return fail_with(fail(DIST_DATA_LOSS, "tensor \"%s\": \"%s\" is no dtype of safetensors files",
                           Shown(tensor_.name).c_str(), Shown(text).c_str()));
   }
   at_ = At::kField;
@@ -164,7 +164,7 @@ bool Header::Parser::Uint64(uint64_t number) {
   }
   if (tensor_.ndim == DIST_MAX_NDIM) {
     return fail_with(fail(DIST_UNIMPLEMENTED,
-                          "tensor \"%s\" has more than %d dimensions, which libdist has not",
+                          "tensor \"%s\" has more than %d dimensions, the most that libdist supports",
                           Shown(tensor_.name).c_str(), DIST_MAX_NDIM));
   }
   header_.sizes_.push_back(static_cast<int64_t>(number));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the events of RapidJSON's parser and gathers tensors and texts. Whatever does not belong where it
-// stands ends the parse at once, so that nothing ever nests deeper than the format does.
+// HeaderParser: takes the events of RapidJSON's parser and collects tensors and texts. A misplaced value ends
+// the parse at once, so that nothing nests deeper than the format does.
 #pragma once
 
 #include <rapidjson/reader.h>
@@ -13,7 +13,7 @@ class Header::Parser {
  public:
   explicit Parser(Header& header) noexcept : header_(header) {}
 
-  // What ended the parse, where the handler did.
+  // The failure, where this handler ended the parse.
   Status status() const noexcept { return status_; }
 
   // The names are RapidJSON's. NOLINTBEGIN(readability-identifier-naming)

@@ -25,13 +25,14 @@ Status Checkpoint::open(Memory& memory, const char* path, Ref<Checkpoint>* out) 
 Status Checkpoint::read_header() {
   const auto size = static_cast<uint64_t>(file_.size());
   if (size < kHeaderLengthBytes) {
-    return fail(DIST_DATA_LOSS, "is no safetensors file, or was cut short: it has %" PRIu64 " bytes", size);
+    return fail(DIST_DATA_LOSS, "is not a safetensors file, or was cut short: it has %" PRIu64 " bytes",
+                size);
   }
   uint64_t length = 0;
   DIST_TRY(file_.read_at(0, &length, sizeof length));
   if (length > kMaxHeaderBytes) {
     return fail(DIST_DATA_LOSS,
-                "is no safetensors file: its header would have %" PRIu64
+                "is not a safetensors file: its header would have %" PRIu64
                 " bytes, and they have up to %" PRIu64,
                 length, kMaxHeaderBytes);
   }
@@ -89,7 +90,7 @@ Status Checkpoint::read(const StoredTensor& tensor, void* to) const {
 Status Checkpoint::read(const StoredTensor& tensor, ValueRef* out) const {
   const dist_tensor spec = header_.spec(tensor);
   if (spec.dtype == 0) {
-    return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist has not",
+    return fail(DIST_UNIMPLEMENTED, "tensor \"%s\" is of dtype %s, which libdist does not have",
                 Shown(tensor.name).c_str(), tensor.dtype->name);
   }
   ValueRef value;

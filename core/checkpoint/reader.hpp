@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A safetensors file, open for reading: of libdist or of any other program.
+// Checkpoint: a safetensors file, of libdist or of any other program, that is open for reading.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Checkpoint final : public Counted {
   // NOT_FOUND with names that are there.
   Status find(const char* name, const StoredTensor** out) const noexcept;
 
-  // Reads the data where the file has a checksum of them, and compares. `room` of kRoomBytes is for them to
-  // pass by.
+  // Reads the data and compares their checksum, where the file has one. `room` is a buffer of kRoomBytes for
+  // them.
   static constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
   Status verify(const StoredTensor& tensor, std::byte* room) const;
   // All data of a tensor, row-major, compared too. On an error what lies at `to` is unspecified. Allocates

@@ -59,8 +59,8 @@ Status CheckpointWriter::add_tensor(const char* name, const dist_tensor& spec) {
                 Shown(name).c_str(), dtype_name(spec.dtype));
   }
   if (std::strcmp(name, kMetadataName) == 0)
-    return invalid_argument("a tensor cannot be called \"%s\": safetensors files keep their texts there",
-                            name);
+    return invalid_argument(
+        "a tensor cannot be called \"%s\": safetensors files keep their texts under that name", name);
   uint64_t bytes = dtype_size(spec.dtype);
   for (int32_t i = 0; i < spec.ndim; ++i) bytes *= static_cast<uint64_t>(spec.shape[i]);
   tensors_.push_back({name, dtype, spec, bytes, 0, 0, 0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a safetensors file: first it is told of all tensors and texts, then it is given the data, in any
-// order and straight from where they lie. The old file stays until the new one is on the disk.
+// CheckpointWriter: writes a safetensors file. First all tensors and texts are added, then their data are
+// written, in any order and without a copy. The old file stays until the new one is on the disk.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class CheckpointWriter {
   // Number 0, 1, ... in the order of the calls. `spec` counts but for its data; it and the name are used
   // until the end.
   Status add_tensor(const char* name, const dist_tensor& spec);
-  // A key with libdist's prefix is refused but where it is its own.
+  // A key with libdist's prefix is refused, unless it is libdist's own.
   Status add_text(const char* key, const char* text, bool own);
 
   Status create(const char* path);

@@ -166,6 +166,14 @@ Status check_and_meet(const Member& member, const Partition& from, const Partiti
       });
 }
 
+// Elements that a device gets from others.
+int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept {
+  const Box wanted(to, device);
+  int64_t begin[DIST_MAX_NDIM];
+  int64_t size[DIST_MAX_NDIM];
+  return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
+}
+
 }  // namespace
 
 Status check_reshard(const Partition& from, const Partition& to) noexcept {
@@ -180,11 +188,27 @@ Status check_reshard(const Partition& from, const Partition& to) noexcept {
   return invalid_argument("the tensor's shape must be known to be divided anew");
 }
 
-int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept {
-  const Box wanted(to, device);
-  int64_t begin[DIST_MAX_NDIM];
-  int64_t size[DIST_MAX_NDIM];
-  return wanted.elements - meet(wanted, Box(from, device), to.shape.size(), begin, size);
+Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
+                     int64_t* out) noexcept {
+  DIST_TRY(check_reshard(from, to));
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  if (size == 0) return invalid_argument("dist_reshard_bytes(): %d is no dtype", dtype);
+  const int32_t n = from.num_logical_devices;
+  if (device < -1 || device >= n) {
+    return invalid_argument("dist_reshard_bytes(): there is no logical device %d: a replica has %d", device,
+                            n);
+  }
+  int64_t bytes = 0;
+  for (int32_t d = 0; d < n; ++d) {
+    if (device >= 0 && d != device) continue;
+    int64_t moved = 0;
+    if (__builtin_mul_overflow(elements_to_move(from, to, d), size, &moved) ||
+        __builtin_add_overflow(bytes, moved, &bytes)) {
+      return invalid_argument("dist_reshard_bytes(): more bytes are moved than 64 bits can count");
+    }
+  }
+  *out = bytes;
+  return kOk;
 }
 
 Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,

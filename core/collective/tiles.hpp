@@ -30,8 +30,9 @@ Status halo_exchange(const Member& member, const dist_tensor& in, const Halo& ha
 Status reshard(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                const dist_tensor* out) noexcept;
 
-// Elements that a member gets from others in reshard(). The partitions have been checked.
-int64_t elements_to_move(const Partition& from, const Partition& to, int32_t device) noexcept;
+// Bytes that a logical device gets from others in reshard(); -1: all of them together.
+Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
+                     int64_t* out) noexcept;
 // OK where a tensor under `from` can be had under `to`.
 Status check_reshard(const Partition& from, const Partition& to) noexcept;
 

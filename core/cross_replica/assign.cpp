@@ -80,7 +80,8 @@ Status assign_copies(const CrossReplica& context, Variable& variable, int32_t ho
 
 Status no_aggregation(const Variable& variable) noexcept {
   return invalid_argument(
-      "variable \"%s\" is synchronized on reading with aggregation NONE: nothing says how its copies and "
+      "variable \"%s\" is synchronized on reading with aggregation NONE, which does not say how its copies "
+      "and "
       "one value belong together; use an aggregation, or the copies (dist_local_results(), dist_update())",
       variable.name());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables from outside the replicas: assigned, read and scattered to, by TensorFlow's rules. The merged_
-// functions are the second half of what replicas do together: they take what all of them gave, merged.
+// Variables in the cross-replica context: assigned, read and scattered to, by TensorFlow's rules. The merged_
+// functions are the second half of an operation of all replicas: they take the merged arguments of all of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +13,23 @@
 
 namespace dist {
 
-// A tensor to every copy, components each to their own; of a variable synchronized on reading, so that a read
-// gives the value. Nothing is written where anything does not fit.
+// Assigns a tensor to every copy, or component r to copy r. A variable that is synchronized on reading is
+// assigned so that a read gives the value. Nothing is written where anything does not fit.
 Status assign(const CrossReplica& context, Variable& variable, int32_t how, Value& value);
 
-// All copies of a variable from the first, which has the whole of a sum: parts that a read adds to the whole
-// again. Equal parts; of integers the first copies have one more where it does not come out even. Nothing is
-// allocated, so that it cannot fail.
+// Sets all copies from the first, which holds the whole. The copies of a sum become parts that a read adds up
+// to the whole again: equal parts, but the first copies of an integer have one more where it does not divide.
+// Nothing is allocated, so that this cannot fail.
 void share_sum(Variable& variable) noexcept;
 
-// What the variable is, seen from outside: a new tensor.
+// The value of the variable in the cross-replica context, as a new tensor.
 Status read(const CrossReplica& context, Variable& variable, ValueRef* out);
 
-// Rows to every copy, components each to their own.
+// Applies rows to every copy, or component r to copy r.
 Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& slices);
 
-// By the variable's aggregation: a per-replica value is reduced, and the result goes to every copy. Where all
-// replicas gave one object it is what they have in common, of which there is a mean but no sum.
+// Reduces a per-replica value by the variable's aggregation and gives the result to every copy. An object
+// that all replicas gave is their common value, which has a mean but no sum.
 Status merged_assign(const CrossReplica& context, Variable& variable, int32_t how, Value& merged);
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged);
 

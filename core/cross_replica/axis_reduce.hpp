@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// Which dimensions go, as bits. INVALID_ARGUMENT for an axis that `ndim` dimensions have not, or twice.
-// `where` begins messages.
+// The dimensions that are reduced, as bits. INVALID_ARGUMENT for an axis that `ndim` dimensions have not, or
+// twice. `where` begins messages.
 Status check_axes(std::span<const int32_t> axes, int32_t ndim, const char* where,
                   uint32_t* out_mask) noexcept;
 

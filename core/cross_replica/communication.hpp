@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program asks its collectives to be done: given to a strategy, overridden for a call.
+// Options of communication, which a program gives to a strategy and overrides for a call.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Communication {
 
 Status check(const Communication& options) noexcept;
 
-// `over` where it says something, else `base`: TensorFlow's rule.
+// Each option of `over` that is set, else that of `base`: TensorFlow's rule.
 Communication merged(const Communication& base, const Communication& over) noexcept;
 
 // "Options(bytes_per_pack=0,timeout_seconds=None, implementation=CommunicationImplementation.AUTO)", as

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What everything that changes a variable from outside the replicas begins with.
+// Checks and loops that every change of a variable in the cross-replica context begins with.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace dist {
 
-// A variable is used by the strategy that made it, whose memory it lives in. One of a strategy with a single
-// replica is a tensor that nobody shares, so any strategy may change it from outside.
+// OK for a variable of this strategy, in whose memory it lives. A variable of a strategy with a single
+// replica is a tensor that nobody shares, so that any strategy may change it.
 inline Status check_owner(const CrossReplica& context, const Variable& variable) noexcept {
   if (&variable.memory() == context.memory || variable.plain()) return kOk;
   return failed_precondition(

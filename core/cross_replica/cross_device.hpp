@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-device operations as an object: who reduces, broadcasts and gathers values from outside runs, and
-// how. TensorFlow's names are all libdist's own arithmetic, so that the bits do not depend on the choice; an
-// operator or functions of the host's are what they are.
+// CrossDevice: cross-device operations as an object, which reduces, broadcasts and gathers values. All of
+// TensorFlow's kinds use libdist's own arithmetic, so that the bits do not depend on the choice. Results of a
+// host's own operator or functions depend on these.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ class CrossDevice final : public Counted {
   }
   Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
 
-  // As the cross-device operations of `n` replicas without a strategy.
+  // The context of these operations for `n` replicas without a strategy.
   CrossReplica alone(int32_t n) noexcept { return {&memory(), n, &arena_, DIST_STRATEGY_MIRRORED, this}; }
 
  private:
@@ -80,7 +80,7 @@ class CrossDevice final : public Counted {
   Arena arena_;
 };
 
-// What a function of the host's returned, with words where it gave none. `what` is its name.
+// The status that a function of the host's returned, with a message where it gave none. `what` is its name.
 Status host_status(dist_status status, uint64_t failures_before, const char* what) noexcept;
 
 }  // namespace dist

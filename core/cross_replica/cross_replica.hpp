@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of the cross-replica context needs of its strategy, which lies above.
+// CrossReplica: what a function of the cross-replica context needs of its strategy, whose folder lies above.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct CrossReplica {
   int32_t num_replicas;
   Arena* arena;
   int32_t kind = DIST_STRATEGY_MIRRORED;
-  const CrossDevice* cross_device = nullptr;  // who reduces; NULL: libdist, and nothing more to be said
+  const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces
 };
 
 }  // namespace dist

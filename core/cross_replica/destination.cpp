@@ -13,7 +13,7 @@ namespace {
 
 Status check_value(const CrossReplica& context, const Value& value) noexcept {
   if (value.is_nest()) {
-    return invalid_argument("destination: %s has no one place; give one of its values",
+    return invalid_argument("destination: %s does not lie in one place; give one of its values",
                             Value::kind_name(value.kind()));
   }
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.num_replicas) {
@@ -72,7 +72,8 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
   if (context.num_replicas == 1) return kOk;
   if (set == 0 && !destination.everywhere) {
     return invalid_argument(
-        "a destination says nothing; set variable, value or device, or give no destination (NULL) for all "
+        "a destination has no field set; set variable, value or device, or give no destination (NULL) for "
+        "all "
         "replicas");
   }
   Variable* variable = destination.variable;

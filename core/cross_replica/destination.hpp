@@ -20,8 +20,8 @@ struct Destination {
   bool everywhere = false;       // on every replica, and no pointer set
 };
 
-// A destination, looked at. All memory is the host's, so that a place only says whether every replica has the
-// result as its own (a mirrored value) or it is one tensor.
+// Place: a destination that was checked. All memory is the host's, so that a place only says whether every
+// replica has the result as its own (a mirrored value) or the result is one tensor.
 struct Place {
   bool mirrored = false;
 };
@@ -29,8 +29,7 @@ struct Place {
 // Strategies with one replica give values back as they are, wherever they are wanted.
 Status resolve(const CrossReplica& context, const Destination& destination, Place* out) noexcept;
 
-// Replica `id` is meant by "replica:<id>": -1 for a name of another form, NOT_FOUND for a replica that is
-// not.
+// The id in "replica:<id>"; -1 for a name of another form; NOT_FOUND where there is no such replica.
 Status replica_of_device(const char* device, int32_t num_replicas, int32_t* out_id) noexcept;
 
 // `result`, or a mirrored value of it: values do not change, so that replicas can share one tensor.

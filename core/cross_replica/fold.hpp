@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds tensors that lie in this process's memory, many at once: all of them are cut into blocks, and the
-// blocks of all shared out together. The cut changes no bit, as each element is folded on its own.
+// Folds many tensors of this process's memory at once: all of them are cut into blocks, and the blocks are
+// shared out together. The cut changes no bit, as each element is folded on its own.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class FoldPlan {
   // set after run().
   Status add(dist_reduce_op op, std::span<const dist_tensor> sources, ValueRef* out);
 
-  // Holds what a source lies in until run() is over.
+  // Keeps the value that a source lies in until run() is over.
   void keep(ValueRef value) { kept_.push_back(std::move(value)); }
 
   Status run(Arena& arena);

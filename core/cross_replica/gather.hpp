@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the replicas' tensors from outside, along an axis.
+// Joins the replicas' tensors along an axis, in the cross-replica context.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace dist {
 
-// Every leaf of `value`: the components of a per-replica or mirrored value, one after another along `axis`
-// (from the end where it is negative); what is not distributed, as it is. See dist_gather().
+// Joins every leaf of `value`: the components of a per-replica or mirrored value one after another along
+// `axis`, which counts from the end where it is negative. A leaf that is not distributed stays as it is. See
+// dist_gather().
 Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out);
 
-// Tensors of one dtype that differ in size along `axis` alone, as one. By the host's function where the
+// Joins tensors of one dtype that differ in size along `axis` alone. The host's function does it where the
 // context has one.
 Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, int32_t axis, const Path& path,
             ValueRef* out);

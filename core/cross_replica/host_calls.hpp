@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a host's own functions: the tensors that they write are made here, and what they return has words.
+// Calls of a host's own functions: makes the tensors that they write, and gives a message to what they
+// return.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of values from outside the replicas, to one tensor or to a place, and broadcasts:
-// tf.distribute's reduce, reduce_to, batch_reduce_to, broadcast_to, and the same of cross-device operations
-// without a strategy. By the host's thread, with oneTBB's help, no group involved. The arithmetic is that of
-// the collectives, so are the bits.
+// Reductions and broadcasts in the cross-replica context, to one tensor or to a place: tf.distribute's
+// reduce, reduce_to, batch_reduce_to and broadcast_to, and those of cross-device operations without a
+// strategy. The host's thread does them with oneTBB's help; no group takes part. The arithmetic is that of
+// the collectives, so that the bits are the same.
 #pragma once
 
 #include <cstddef>

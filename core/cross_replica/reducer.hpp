@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducer: walks nests of values from outside the replicas, states one fold for each leaf, and runs them all
-// at the end. What differs between those who reduce is a rule each.
+// Reducer: walks nests of values, adds one fold for each leaf, and runs all folds at the end. A rule says how
+// the four kinds of reductions differ.
 #pragma once
 
 #include <cstddef>

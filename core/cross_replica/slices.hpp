@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexed slices of all replicas as one.
+// Joins the indexed slices of all replicas.
 #pragma once
 
 #include <span>

@@ -14,8 +14,11 @@ namespace {
 class FirstFailure {
  public:
   void set(int32_t replica, dist_status code) noexcept {
-    // A host that does not say why leaves this thread's older text behind: that is not its reason.
-    if (last_error().code != code) (void)fail(code, "the update function returned %s", status_name(code));
+    // Where the host gives no reason, this thread's record has an older text, which is not the reason.
+    if (last_error().code != code) {
+      (void)fail(code, "the update function returned %s without a reason (dist_fail() gives one)",
+                 status_name(code));
+    }
     const std::scoped_lock lock(mutex_);
     if (replica_ >= 0 && replica_ < replica) return;
     replica_ = replica;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host does to variables and values from outside the replicas.
+// Update functions of the host, which change the copies of a variable in the cross-replica context.
 #pragma once
 
 #include <cstdint>

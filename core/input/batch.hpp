@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches made of elements that a source handed over: tensors, texts, composites or nests of them. The batch
-// has the elements' structure, with a leaf (core/input/leaf.hpp) for each of their parts.
+// Batches of elements that a source gave: tensors, texts, composites or nests of them. The batch has the
+// structure of the elements, with a leaf (core/input/leaf.hpp) for each of their parts.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct Slice {
 // replicas. At least one slice.
 Status stack_elements(Memory& memory, std::span<const Slice> slices, Parts parts, ValueRef* out);
 
-// The slices' examples one after another, split over the replicas; elements are batches, whose first
-// dimension counts examples. At least one slice.
+// Joins the slices' examples one after another and splits them over the replicas. The elements are batches,
+// whose first dimension counts examples. At least one slice.
 Status split_elements(Memory& memory, std::span<const Slice> slices, Parts parts, ValueRef* out);
 
-// How many examples an element has that is a batch: the first dimension of each of its tensors.
+// How many examples an element that is a batch has: the first dimension of each of its tensors.
 Status count_examples(const Value& element, int64_t index, int64_t* out);
 
-// OK where replicas could be given the element as it is.
+// OK where an element can be given to replicas as it is.
 Status check_whole(const Value& element, int64_t index) noexcept;
 
 }  // namespace dist

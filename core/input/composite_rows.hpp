@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of ragged and sparse tensors: what the first dimension of a batch is to a tensor.
+// Rows of ragged and sparse tensors, which have the part of a tensor's first dimension in a batch.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// How many rows; of a ragged or sparse tensor.
+// How many rows a ragged or sparse tensor has.
 int64_t composite_rows(const Value& composite) noexcept;
 
 // Rows first .. first+count-1 as a composite of the same kind.

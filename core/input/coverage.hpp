@@ -9,7 +9,8 @@
 
 namespace dist {
 
-// DATA_LOSS, which names the first example that nobody or several read. At most `limit` elements (0: all).
+// DATA_LOSS, whose message names the first example that no worker or several read. Looks at `limit` elements
+// at most (0: all).
 Status check_coverage(Dataset& dataset, int64_t limit);
 
 }  // namespace dist

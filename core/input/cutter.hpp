@@ -17,7 +17,7 @@ class Cutter {
   Cutter(Memory& memory, const Division& division)
       : division_(division), parts_(static_cast<std::size_t>(division.replicas), &memory) {}
 
-  // Where elements are batches that are cut to sizes: how many examples the first one has.
+  // Where elements are batches that are cut to sizes: how many examples the first element has.
   void set_batch_examples(int64_t examples) noexcept { batch_examples_ = examples > 0 ? examples : 1; }
   bool needs_batch_examples() const noexcept {
     return division_.cut == Division::Cut::kSizes && !division_.sizes && division_.batch == 0 &&
@@ -26,8 +26,8 @@ class Cutter {
 
   // The most examples that the next batch takes.
   int64_t wanted() const noexcept;
-  // Cuts the next batch, for which `found` examples are there: all that are wanted, or all there are. False
-  // where that makes no batch, and the pass is over.
+  // Cuts the next batch out of `found` examples: as many as are wanted, or all that are left. False where
+  // these make no batch, and the pass is over.
   bool cut(int64_t found) noexcept;
   std::span<const Part> parts() const noexcept { return parts_; }
 

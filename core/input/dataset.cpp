@@ -12,7 +12,7 @@ namespace {
 Status check_one_pipeline(const DatasetOptions& options) noexcept {
   if (options.replication_mode == DIST_INPUT_PER_WORKER) return kOk;
   if (options.replication_mode != DIST_INPUT_PER_REPLICA) {
-    return invalid_argument("replication_mode is %d; it is a DIST_INPUT_...", options.replication_mode);
+    return invalid_argument("replication_mode is %d; use one of DIST_INPUT_...", options.replication_mode);
   }
   return fail(
       DIST_UNIMPLEMENTED,
@@ -37,7 +37,7 @@ Status check_function_options(const DatasetOptions& options, bool may_replicate)
   const bool replicate = options.replication_mode == DIST_INPUT_PER_REPLICA;
   if (replicate && !may_replicate) {
     return fail(DIST_UNIMPLEMENTED,
-                "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: take "
+                "replication_mode is DIST_INPUT_PER_REPLICA, which only a mirrored strategy has: use "
                 "DIST_INPUT_PER_WORKER");
   }
   if (options.place_dataset_on_device == 0) return kOk;
@@ -129,7 +129,7 @@ Status Dataset::create_from_files(Memory& memory, int32_t num_replicas, std::spa
                                   const DatasetOptions& options, Ref<Dataset>* out) {
   if (names.empty()) return invalid_argument("n is 0: a dataset is made of one file or more");
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file has a name", i);
+    if (names[i] == nullptr) return invalid_argument("names[%zu] is NULL; a file must have a name", i);
   }
   Ref<HostSource> host = make_counted<HostSource>(memory, nullptr, fn, names, user_data);
   DIST_TRY(create_from_host(memory, num_replicas, host, options, out));
@@ -166,8 +166,8 @@ void Dataset::close(Dataset* dataset) noexcept {
 Status Dataset::check_process() const noexcept {
   if (!forked()) return kOk;
   return failed_precondition(
-      "this process was forked from the one that made the dataset, whose threads it has not: "
-      "make a strategy and a dataset here");
+      "this is a forked child of the dataset's process, and threads do not survive a fork: create "
+      "a strategy and a dataset in the child");
 }
 
 bool Dataset::has_static_shapes() const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dataset: a source and how its elements become batches. Iterators make the passes (core/input/iterator.hpp).
+// Dataset: a source, and how its elements become batches. Iterators pass over it (core/input/iterator.hpp).
 #pragma once
 
 #include <oneapi/tbb/task_arena.h>
@@ -16,14 +16,14 @@
 
 namespace dist {
 
-// The part of the input that a function makes a dataset for.
+// The input pipeline that a function makes a dataset for.
 struct InputContext {
   int32_t num_input_pipelines = 1;
   int32_t input_pipeline_id = 0;
   int32_t num_replicas_in_sync = 1;
 };
 
-// What one replica gets of a global batch.
+// The part of a global batch that one replica gets.
 Status per_replica_batch_size(const InputContext& context, int64_t global_batch_size, int64_t* out) noexcept;
 
 class Dataset;
@@ -52,8 +52,8 @@ class Dataset final : public Counted {
   // `may_replicate`: the strategy can have a pipeline for each replica.
   static Status create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
                                      DatasetMaker& maker, const DatasetOptions& options, Ref<Dataset>* out);
-  // Ends the owner's reference; iterators have their own. In a forked child nothing is done: the threads that
-  // might hold a lock are gone.
+  // Releases the owner's reference; iterators have their own. In a forked child it does nothing: a thread
+  // that is gone may have held a lock.
   static void close(Dataset* dataset) noexcept;
 
   Dataset(Memory& memory, int32_t num_replicas, const DatasetOptions& options);
@@ -71,16 +71,16 @@ class Dataset final : public Counted {
   bool has_static_shapes() const noexcept;
 
   Status make_pass(Ref<Pass>* out) { return source_->make_pass(recipe(division_), out); }
-  // Its batches whole, as for one replica.
+  // A pass whose batches are not split, as for one replica.
   Status make_pass_for_one(Ref<Pass>* out);
   // A pass of another worker of the same dataset, over another source.
   Status make_pass_of(int32_t worker, Source& source, Ref<Pass>* out);
 
-  // For iterators: which pass is next, and that it is one after `number`.
+  // For iterators: the number of the next pass, and that the next one comes after `number`.
   uint64_t count_pass() noexcept { return passes_.fetch_add(1, std::memory_order_relaxed); }
   void continue_after(uint64_t number) noexcept;
   int64_t prefetch() const noexcept { return prefetch_; }
-  // Where batches are made ahead; nothing is started before it is used.
+  // The arena in which batches are made ahead; it starts no thread before it is used.
   tbb::task_arena& arena() noexcept { return arena_; }
 
  private:

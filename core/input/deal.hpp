@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What replicas were dealt, as one value.
+// Joins the replicas' components of a batch to one value.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace dist {
 
-// One component a replica as one value: nests of one structure become a nest with per-replica leaves; one
-// replica's is given as it is.
+// Makes one value of one component for each replica: nests of one structure become a nest with per-replica
+// leaves. The component of a single replica is the value.
 Status join_components(Memory& memory, std::span<Value* const> components, ValueRef* out);
 
-// What a replica gets that has no part in a step: as `model`, with no example. *out stays NULL where `model`
-// holds what has no examples (a scalar, a text).
+// Makes what a replica without examples gets in a step: a value like `model`, with no example. *out stays
+// NULL where `model` has a part that has no examples (a scalar, a text).
 Status empty_like(Memory& memory, Value& model, ValueRef* out);
 
 }  // namespace dist

@@ -35,7 +35,7 @@ Status check_numbers(const DatasetOptions& options) noexcept {
 
 Status check_workers(const DatasetOptions& options) noexcept {
   if (options.shard_policy < DIST_SHARD_OFF || options.shard_policy > DIST_SHARD_HINT) {
-    return invalid_argument("shard_policy is %d; it is a DIST_SHARD_...", options.shard_policy);
+    return invalid_argument("shard_policy is %d; use one of DIST_SHARD_...", options.shard_policy);
   }
   if (options.num_workers < 0 || options.num_workers > kMostWorkers) {
     return invalid_argument("num_workers is %d; it is 1 to %d", options.num_workers, kMostWorkers);
@@ -67,11 +67,11 @@ Status check_files(const SourceFacts& source, int64_t workers) noexcept {
   if (!source.has_files) {
     return fail(DIST_NOT_FOUND,
                 "shard_policy is DIST_SHARD_FILE, but the source has no files: make it by "
-                "dist_dataset_create_from_files(), or take DIST_SHARD_DATA");
+                "dist_dataset_create_from_files(), or use DIST_SHARD_DATA");
   }
   if (source.num_files >= static_cast<std::size_t>(workers)) return kOk;
   return invalid_argument(
-      "the dataset has %zu file(s), too few for %lld workers, each of which gets whole files; take "
+      "the dataset has %zu file(s), too few for %lld workers, each of which gets whole files; use "
       "DIST_SHARD_DATA, which deals elements, or DIST_SHARD_OFF",
       source.num_files, static_cast<long long>(workers));
 }
@@ -153,13 +153,13 @@ Status batch_sizes_for_worker(int64_t batch, int64_t num_workers, int64_t replic
         static_cast<long long>(num_workers), static_cast<long long>(replicas), kMostWorkers);
   }
   if (worker < 0 || worker >= num_workers) {
-    return invalid_argument("worker %lld of %lld; they are 0 to %lld", static_cast<long long>(worker),
+    return invalid_argument("worker is %lld; the %lld workers are 0 to %lld", static_cast<long long>(worker),
                             static_cast<long long>(num_workers), static_cast<long long>(num_workers - 1));
   }
   const int64_t pieces = num_workers * replicas;
   if (out.size() != static_cast<std::size_t>(pieces)) {
-    return invalid_argument("room for %zu sizes; %lld workers of %lld replicas have %lld", out.size(),
-                            static_cast<long long>(num_workers), static_cast<long long>(replicas),
+    return invalid_argument("out_sizes has room for %zu sizes; %lld workers of %lld replicas have %lld",
+                            out.size(), static_cast<long long>(num_workers), static_cast<long long>(replicas),
                             static_cast<long long>(pieces));
   }
   for (int64_t i = 0; i < pieces; ++i) {

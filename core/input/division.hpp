@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division: what of a source goes to which worker, and what of a batch to which replica. Pure arithmetic on
-// what the options say and on whether the source is made of files.
+// Division: which part of a source goes to which worker, and which part of a batch to which replica. This is
+// arithmetic on the options and on whether the source has files.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Sizes final : public Counted {
   std::pmr::vector<int64_t> all;
 };
 
-// Of a row of things, those that are taken: first, first + step, ...
+// The numbers that are taken of a sequence: first, first + step, ...
 struct Turn {
   int64_t first = 0;
   int64_t step = 1;
@@ -65,7 +65,7 @@ struct Division {
   int64_t piece_step = 1;
   int64_t size_offset = 0;  // kSizes, without `sizes`: piece_size()'s, of `pieces`
   Ref<Sizes> sizes;
-  // What is this worker's own.
+  // This worker's part.
   Turn files;
   Turn elements;
   Turn batches;
@@ -74,14 +74,15 @@ struct Division {
   int64_t size(int64_t index, int64_t batch_examples) const noexcept;
 };
 
-// What a source is, as far as dividing it goes.
+// The properties of a source that its division depends on.
 struct SourceFacts {
   bool has_files = false;
   std::size_t num_files = 0;
 };
 
-// Errors are TensorFlow's: an index that is no worker's INVALID_ARGUMENT (but where all workers read
-// everything), files that the source has not NOT_FOUND, a hint that is not followed FAILED_PRECONDITION.
+// Errors are TensorFlow's: INVALID_ARGUMENT for an index that is no worker's (unless all workers read
+// everything), NOT_FOUND for files that the source does not have, FAILED_PRECONDITION for a hint that is not
+// followed.
 Status divide(const DatasetOptions& options, int64_t replicas, const Ref<Sizes>& sizes,
               const SourceFacts& source, Division* out) noexcept;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in an element's structure one is, as text: "[1]['x']". For messages; cut where it is too long.
+// ElementPath: a place in an element's structure as text, "[1]['x']", for messages. It is cut where it is too
+// long.
 #pragma once
 
 #include <algorithm>

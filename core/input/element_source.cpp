@@ -199,7 +199,7 @@ dist_status HostSource::call(std::size_t file, int64_t index, dist_value** out_e
 }
 
 Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(nullptr));
   const std::lock_guard lock(one_at_a_time_);
   dist_value* element = nullptr;
   // Whether the callback says why it fails is told by the code of this thread's error record, cleared for the
@@ -220,10 +220,9 @@ Status HostSource::element(std::size_t file, int64_t index, ValueRef* out) {
   }
   if (code == DIST_OUT_OF_RANGE) return end_of_source();
   if (!has_words) {
-    return fail(
-        code, "the source returned %s for element %lld%s%s and did not say why; dist_fail() takes the reason",
-        status_name(code), static_cast<long long>(index), has_files() ? " of " : "",
-        has_files() ? name(file) : "");
+    return fail(code, "the source returned %s for element %lld%s%s without a reason (dist_fail() gives one)",
+                status_name(code), static_cast<long long>(index), has_files() ? " of " : "",
+                has_files() ? name(file) : "");
   }
   error.code = code;
   return Status(code);
@@ -247,7 +246,7 @@ Status ElementSource::model(ValueRef* out, bool* fixed) {
   const Status status = reader.next(out);
   return status.code() == DIST_OUT_OF_RANGE
              ? fail(DIST_OUT_OF_RANGE,
-                    "the source has no element, so that nothing is known of what it is like")
+                    "the source has no element, which would show what its elements are like")
              : status;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources whose elements callbacks of the host's make, one after another or file by file.
+// Sources whose elements are made by a callback of the host's, one after another or file by file.
 #pragma once
 
 #include <memory_resource>
@@ -14,7 +14,7 @@ struct dist_value;  // what a host's source hands over: a Value
 
 namespace dist {
 
-// What a source's elements come from: the host's callback and whatever it needs, ended by release(user_data).
+// HostSource: the host's callback and its data, which release(user_data) ends.
 class HostSource : public Counted {
  public:
   using Fn = dist_status (*)(int64_t index, dist_value** out_element, void* user_data);
@@ -23,14 +23,14 @@ class HostSource : public Counted {
   using Release = void (*)(void* user_data);
 
   HostSource(Memory& memory, Fn fn, FileFn file_fn, std::span<const char* const> names, void* user_data);
-  // Last of all: until it is called, nothing is released.
+  // Called last, when nothing can fail any more: until then nothing is released.
   void own(Release on_end) noexcept { on_end_ = on_end; }
 
   bool has_files() const noexcept { return file_fn_ != nullptr; }
   std::size_t num_files() const noexcept { return names_.size(); }
   const char* name(std::size_t file) const noexcept { return names_[file].c_str(); }
-  // Element `index`, of a file where there are files. OUT_OF_RANGE where there is none; a failure has the
-  // callback's own words where it had some.
+  // Element `index`, of a file where there are files; OUT_OF_RANGE where there is none. A failure has the
+  // message of the callback, where it gave one.
   Status element(std::size_t file, int64_t index, ValueRef* out);
 
  private:

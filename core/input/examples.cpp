@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of an element before a batch is made of it: how many examples it has, whether it may be
+// Questions about an element before a batch is made of it: how many examples it has, and whether it may be
 // given to replicas as it is.
 #include "core/input/batch.hpp"
 #include "core/input/composite_rows.hpp"

@@ -71,7 +71,7 @@ class FunctionPass final : public Pass {
     for (const Ref<Pass>& pass : passes_) pass->start(number());
   }
 
-  // The next batch for replica `r`; none where its pass is over.
+  // Takes the next batch for replica `r`; none where its pass is over.
   Status deal(std::size_t r) {
     const std::size_t at = source_->one_for_each() ? r : 0;
     if (over_[at]) return kOk;
@@ -120,8 +120,8 @@ Status FunctionSource::make_pass(const Recipe&, Ref<Pass>* out) {
 
 Status FunctionSource::numbered(bool, int64_t, Ref<Source>*) {
   return fail(DIST_UNIMPLEMENTED,
-              "the dataset is made by a function: what it would make for another worker is known to it "
-              "alone. Check the datasets that it makes");
+              "the dataset is made by a function, and only that knows what it makes for other workers: check "
+              "the datasets that it makes");
 }
 
 Status FunctionSource::model(ValueRef* out, bool* fixed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FunctionSource: batches of datasets that a function of the host's made, dealt out to replicas whole.
+// FunctionSource: whole batches, dealt out to replicas, of datasets that a function of the host's made.
 #pragma once
 
 #include <memory_resource>

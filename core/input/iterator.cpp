@@ -98,9 +98,9 @@ Iterator::~Iterator() {
   if (!stop_task(lock)) made_.wait(lock, [&] { return !ahead_; });
 }
 
-Status Iterator::next(const Interrupt& interrupt, ValueRef* out) {
+Status Iterator::next(const Interrupt& interrupt, const char* call, ValueRef* out) {
   DIST_TRY(dataset_->check_process());
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(call));
   Lock lock(mutex_);
   if (ready_.empty() && end_.code == DIST_OK) {
     if (stop_task(lock)) {

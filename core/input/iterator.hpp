@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Iterator: one pass, with batches made ahead by oneTBB.
 //
-// A batch is made by a task, or by whoever asks for it while no task has begun to: a pass never waits for a
-// worker to become free, only for a batch that is being made. There is one maker at a time: a task makes only
-// while its ticket is valid, and the iterator takes that back before it makes a batch itself or ends.
+// A batch is made by a task, or by the thread that asks for it while no task has begun it: a pass never waits
+// for a thread of oneTBB to become free, only for a batch that is being made. There is one maker at a time: a
+// task makes batches only while its ticket is valid, and the iterator takes the ticket back before it makes a
+// batch itself or ends.
 #pragma once
 
 #include <condition_variable>
@@ -24,18 +25,20 @@ class Iterator final : public Counted {
   // Begins the dataset's next pass, or continues one at a position.
   static Status create(Dataset& dataset, Ref<Iterator>* out);
   static Status create_at(Dataset& dataset, const Position& position, Ref<Iterator>* out);
-  // Ends the owner's reference, and waits for a batch that is being made. In a forked child nothing is done.
+  // Releases the owner's reference, and waits for a batch that is being made. In a forked child it does
+  // nothing.
   static void close(Iterator* iterator) noexcept;
 
   Iterator(Memory& memory, Ref<Dataset> dataset, Ref<Pass> pass);
 
-  // What may end a wait for a batch that is being made: a failure is next()'s.
+  // A check that may end the wait for a batch that is being made: next() returns its failure.
   struct Interrupt {
     Status (*check)(void* context) noexcept = nullptr;
     void* context = nullptr;
   };
-  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again.
-  Status next(const Interrupt& interrupt, ValueRef* out);
+  // The next batch. After a failure of the source's, OUT_OF_RANGE among them, the same one again. `call` is
+  // the function's name in messages.
+  Status next(const Interrupt& interrupt, const char* call, ValueRef* out);
   // Where the next batch begins.
   Status position(Position* out);
   const Dataset& dataset() const noexcept { return *dataset_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf of a batch: rows of one dtype and shape, split over the replicas. Rows are written once, straight
-// into the tensor of the replica that gets them: there is never a whole batch to cut up.
+// A leaf of a batch: rows of one dtype and shape, split over the replicas. Each row is written once, into the
+// tensor of the replica that gets it; no whole batch is made and cut.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace dist {
 
-// Which rows of a batch each replica gets; one replica's own where there is one. Not all need be given away.
+// Which rows of a batch each replica gets. Some rows may go to no replica.
 using Parts = std::span<const Part>;
 
-// A per-replica value of R tensors (one replica: a tensor) of `row`'s dtype and shape, as many rows each as
-// its part has. What is in them is not set yet; row.data and row.strides do not matter.
+// Makes a per-replica value of R tensors (a tensor for one replica) of `row`'s dtype and shape, with as many
+// rows as each replica's part has. Their elements are not set yet; row.data and row.strides are not used.
 Status allocate_leaf(Memory& memory, Parts parts, const dist_tensor& row, ValueRef* out);
 
 // The components together: one replica's is given as it is.

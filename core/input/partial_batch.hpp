@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a batch a replica gets: pure arithmetic, that of tf.distribute.
+// Which part of a batch a replica gets, by the arithmetic of tf.distribute.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Part {
 // split by its own size, so that its work is spread too (10 elements in batches of 8 over 2: 4 4, then 1 1).
 constexpr Part part_of(int64_t elements, int64_t replicas, int64_t replica) noexcept {
   const int64_t piece = elements / replicas + (elements % replicas != 0 ? 1 : 0);
-  // A replica past the end is told by division: multiplying could overflow.
+  // Division finds a replica past the end, as a product could overflow.
   const int64_t first = piece == 0 || replica > elements / piece ? elements : piece * replica;
   return {first, std::min(piece, elements - first)};
 }

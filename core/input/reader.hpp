@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader: the elements of a host's source, one after another: those of one callback, or of files that are
-// read one by one or in turn.
+// Reader: reads the elements of a host's source one after another: those of one callback, or those of files,
+// which are read one by one or in turn.
 #pragma once
 
 #include <memory_resource>
@@ -17,11 +17,11 @@ class Reader {
 
   // The next element. OUT_OF_RANGE at the end, and it is not called again then.
   Status next(ValueRef* out);
-  // Leaves elements out, before the first next(): of one callback without asking for them, of files by
-  // reading.
+  // Skips elements, before the first next(). Those of one callback are not asked for, those of files are
+  // read.
   Status skip(int64_t elements);
 
-  // Of the last element: the file, and its number there.
+  // The file of the last element, and the element's number in it.
   std::size_t file() const noexcept { return last_file_; }
   int64_t index() const noexcept { return last_index_; }
   // Elements so far.

@@ -10,7 +10,7 @@ Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef*
   DIST_TRY(Iterator::create(dataset, &iterator));
   for (;;) {
     ValueRef batch;
-    const Status status = iterator->next({}, &batch);
+    const Status status = iterator->next({}, "dist_dataset_reduce", &batch);
     if (status.code() == DIST_OUT_OF_RANGE) return kOk;
     DIST_TRY(status);
     const uint64_t failures = failures_on_this_thread();
@@ -20,7 +20,7 @@ Status reduce_pass(Dataset& dataset, ReducePassFn fn, void* user_data, ValueRef*
     ValueRef next = ValueRef::adopt(reinterpret_cast<Value*>(made));  // with whatever status
     if (code != DIST_OK) {
       if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-      return fail(code, "the reducing function returned %s and did not say why; dist_fail() takes the reason",
+      return fail(code, "the reducing function returned %s without a reason (dist_fail() gives one)",
                   status_name(code));
     }
     *state = std::move(next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value of a whole pass.
+// reduce_pass(): reduces a whole pass to one value.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -8,7 +8,8 @@
 
 namespace dist {
 
-// A host's function: what `state` and the next batch are together. Its result comes with a reference.
+// A host's function, which makes the new state of `state` and the next batch. Its result comes with a
+// reference.
 using ReducePassFn = dist_status (*)(dist_value* state, dist_value* batch, dist_value** out_state,
                                      void* user_data);
 

@@ -6,8 +6,8 @@
 //
 // Draw k (k = 1, 2, ...) is mix(key + k * G), G = 0x9E3779B97F4A7C15, key = mix(mix(seed + G) + pass), where
 // mix is SplitMix64's finalizer. below(bound) masks a draw to bound - 1's bits and draws again while that is
-// not below bound: every value is equally likely. None of it may ever change: orders are part of a training
-// run.
+// not below bound: every value is equally likely. This must never change: orders are part of a
+// training run.
 #pragma once
 
 #include <cstdint>

@@ -11,15 +11,15 @@
 
 namespace dist {
 
-// Where a pass is, after some of its batches.
+// Position: how far a pass has come, after some of its batches.
 struct Position {
   int64_t pass = 0;
-  int64_t elements = 0;  // of the source (of what of it is this worker's), used up
+  int64_t elements = 0;  // of this worker's part of the source, used up
   int64_t examples = 0;  // of the element after them, where elements are cut into several batches
   int64_t batches = 0;   // made of them: batches, or where they are cut to sizes, pieces
 };
 
-// A position from outside: numbers that passes come to, so that they can be counted on from there.
+// OK for a position from outside whose numbers a pass can reach, so that it can continue from there.
 Status check_position(const Position& position) noexcept;
 
 // How a pass makes batches.
@@ -34,7 +34,7 @@ class Pass : public Counted {
  public:
   // Comes first, with the pass's number.
   void start(uint64_t number) noexcept { number_ = number; }
-  // Moves a pass that has begun nothing yet to where another one was.
+  // Moves a pass that has not begun to the position of another one.
   virtual Status seek(const Position& position) = 0;
   // OUT_OF_RANGE where there is none. Not called again after a failure.
   virtual Status next_batch(ValueRef* out) = 0;
@@ -59,11 +59,11 @@ class Source : public Counted {
   virtual SourceFacts facts() const noexcept { return {}; }
   // INVALID_ARGUMENT where its elements cannot be divided so.
   virtual Status make_pass(const Recipe& recipe, Ref<Pass>* out) = 0;
-  // The same source with numbers for examples: each is three I64, that differ between examples and are the
-  // same in every pass (file, element, example of the element). An example is an element, or where elements
-  // are `batches`, one of its rows. There are at most `limit` elements (0: all).
+  // The same source with numbers for examples: each example is three I64 (file, element, example of the
+  // element), which differ between examples and are the same in every pass. An example is an element, or
+  // where elements are `batches`, one of its rows. There are at most `limit` elements (0: all).
   virtual Status numbered(bool batches, int64_t limit, Ref<Source>* out) = 0;
-  // An element as a model of all, for their structure, dtypes and shapes. *fixed: all have its shapes.
+  // An element that shows the structure, dtypes and shapes of all. *fixed: all have its shapes.
   virtual Status model(ValueRef* out, bool* fixed) = 0;
   // "13 rows of 2 tensors in memory".
   virtual void describe(char* text, std::size_t size) const noexcept = 0;

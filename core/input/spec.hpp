@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batches of a dataset are like, before one is made.
+// element_spec(): the structure, dtypes and shapes of a dataset's batches, before one is made.
 #pragma once
 
 #include "core/base/status.hpp"

@@ -9,7 +9,7 @@
 
 namespace dist {
 
-// Neither allocates, nor do they flush `out`.
+// They allocate nothing and do not flush `out`.
 void describe(const Value& value, TextOut& out);
 void describe(const Variable& variable, TextOut& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are the copies of a variable still equal?
+// check_drift(): whether the copies of a variable are still equal.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dist {
 
-// Where copies differ; -1 where they do not.
+// Where copies differ; the numbers are -1 where they do not.
 struct Drift {
   int32_t num_copies = 0;  // compared; 0: of a variable whose copies need not be equal
   int32_t replica = -1;    // the lowest that differs from the most

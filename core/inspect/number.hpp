@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element as text: the shortest that reads back as the same bits, in every locale.
+// One element as text: the shortest text that reads back as the same bits, in every locale.
 #pragma once
 
 #include <cstddef>

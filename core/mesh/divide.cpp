@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From wholes to shards.
+// divide(): a tensor becomes a sharded one. shard_of(): what a logical device sees of a value.
 #include <algorithm>
 #include <memory_resource>
 #include <vector>
@@ -36,7 +36,7 @@ class Divider {
   }
 
  private:
-  // A tensor that is nothing else: of a variable a view of the replica's copy.
+  // The plain tensor behind a value: for a variable, a view of the replica's copy.
   Status whole_of(Value& value, ValueRef* out) const {
     if (value.sharding() != nullptr) {
       *out = ValueRef::share(&value.whole());

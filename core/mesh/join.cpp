@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From shards to wholes.
+// join(): what logical devices gave becomes one value.
 #include <algorithm>
 #include <cstring>
 #include <memory_resource>
@@ -91,8 +91,8 @@ class Joiner {
   Status check_leaves() const noexcept {
     if (how_.partitions.size() <= 1 || how_.partitions.size() == leaf_) return kOk;
     return invalid_argument(
-        "the results are %zu tensors, and num_results is %zu: give 1 for all, or one each", leaf_,
-        how_.partitions.size());
+        "the results are %zu tensors, and num_results is %zu: give one for all of them, or one for each",
+        leaf_, how_.partitions.size());
   }
 
  private:

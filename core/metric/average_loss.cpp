@@ -17,7 +17,7 @@ Status check_loss(const dist_tensor& loss, const char* what) noexcept {
   TensorSize size;
   DIST_TRY(check_tensor(loss, what, &size));
   if (dtype_is_floating(loss.dtype) && loss.dtype != DIST_COMPLEX64) return kOk;
-  return invalid_argument("%s is %s; a loss is f16, bf16, f32 or f64", what, dtype_name(loss.dtype));
+  return invalid_argument("%s is %s; a loss must be f16, bf16, f32 or f64", what, dtype_name(loss.dtype));
 }
 
 Status check_out(const dist_tensor& loss, const dist_tensor& out) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's share of a loss, as tf.nn.compute_average_loss and scale_regularization_loss give it: sums are
-// exact, and rounded with their quotient.
+// A replica's share of a loss, as tf.nn.compute_average_loss and scale_regularization_loss give it. Sums are
+// exact; only the quotient is rounded.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace dist {
 
-// *out = sum of weights * loss, divided by global_batch_size; 0 for it means the loss's first dimension times
-// num_replicas. `weights` may be NULL.
+// *out = sum of weights * loss, divided by global_batch_size, for which 0 means the loss's first dimension
+// times num_replicas. `weights` may be NULL.
 Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_tensor* weights,
                     int64_t global_batch_size, const dist_tensor& out) noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of doubles of every kind: finite ones to the last bit, infinities and NaNs by how many there
-// were. Two of them add up to what one would hold that was given all, so that R replicas' sums are as good as
-// one. Integers only, hence it may be copied as i64 elements of a variable.
+// ExactSum: the exact sum of doubles: of finite ones to the last bit, and how many infinities and NaNs there
+// were. The sum of two ExactSums is that of all their doubles, so that the sums of R replicas are as good as
+// one. It consists of integers, so that it can be copied as i64 elements of a variable.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace dist {
 
 class ExactSum {
  public:
-  // At most 2^30 of them between two settle().
+  // At most 2^30 doubles may be added between two calls of settle().
   void add(double value) noexcept {
     if (std::isfinite(value)) [[likely]] {
       finite_.add(value);
@@ -34,7 +34,7 @@ class ExactSum {
   }
   void settle() noexcept { finite_.settle(); }
 
-  // The sum rounded to nearest; what adding one after another gives where not all are finite.
+  // The sum rounded to nearest. Where not all doubles are finite: what adding one after another gives.
   double value() const noexcept {
     if (nans_ != 0 || (infinities_ != 0 && negative_infinities_ != 0)) {
       return std::numeric_limits<double>::quiet_NaN();

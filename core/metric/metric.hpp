@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metric: sums over the updates of all replicas. The state is a variable that is synchronized on reading:
-// each replica adds to its own copy, the result is made of all of them. It holds exact sums, so that the
-// result does not depend on who added what, or when.
+// each replica adds to its own copy, and the result is computed from all copies. The sums are exact, so that
+// the result does not depend on which replica added what, or when.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@ namespace dist {
 
 class Metric final : public Counted {
  public:
-  // NULL is the kind's name. `memory` is the strategy's: what tells whose metric it is.
+  // A NULL name is the kind's. `memory` is the strategy's, and tells which strategy the metric belongs to.
   static Status create(Memory& memory, int32_t num_replicas, int32_t kind, const char* name,
                        Ref<Metric>* out);
 
   int32_t kind() const noexcept { return kind_; }
   const char* name() const noexcept { return state_->name(); }
-  // What a checkpoint keeps: i64 sums, so that it may be divided over another number of copies to the bit.
+  // The variable that a checkpoint saves. It has i64 sums, which can be divided exactly over another number
+  // of copies.
   Variable& state() const noexcept { return *state_; }
 
   // OK for the strategy whose memory this is.
   Status check_owner(const Memory& strategy_memory) const noexcept;
 
-  // Adds a batch to one replica's copy, which nobody else touches meanwhile. `labels` and `weights` may be
-  // NULL. Adds all or nothing.
+  // Adds a batch to one replica's copy, which nobody else uses meanwhile; on a failure it adds nothing.
+  // `labels` and `weights` may be NULL.
   Status update(int32_t replica, const dist_tensor& values, const dist_tensor* labels,
                 const dist_tensor* weights) noexcept;
-  // Of all copies, which nobody changes meanwhile.
+  // Reads or resets all copies, which nobody changes meanwhile.
   double result() const noexcept;
   void reset() noexcept;
 

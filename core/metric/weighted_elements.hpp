@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the elements of tensors that belong together, the elements as doubles: values with their
-// weights, predictions with their labels.
+// Walks over the elements of tensors that belong together, such as values with their weights or predictions
+// with their labels. Elements are read as doubles.
 #pragma once
 
 #include <array>

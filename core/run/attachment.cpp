@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's function that goes on on another thread: its own lets go of it (detach), the other one takes it
-// up (attach), lets go of it in turn, and its own takes it up again to return.
+// How a replica's function continues on another thread: its own thread detaches it, the other one attaches to
+// it and later detaches it, and its own thread attaches again in order to return.
 #include "core/run/replica.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this thread is in now: a replica's function, a merge function, a strategy's scope. It is what tells
-// the two contexts apart.
+// Current: the replica's function, merge function and strategy's scope that this thread is in. It tells the
+// two contexts apart.
 #pragma once
 
 #include <cstdint>

@@ -43,6 +43,18 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
       call, device.id());
 }
 
+Status complete_result(int32_t num_devices, Partition* out) noexcept {
+  static constexpr int64_t kUnknown[DIST_MAX_NDIM] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                      -1, -1, -1, -1, -1, -1, -1, -1};
+  if (out->dimensions.size() > DIST_MAX_NDIM) {
+    return invalid_argument("options->results: a partition has %zu dimensions; it may have at most %d",
+                            out->dimensions.size(), DIST_MAX_NDIM);
+  }
+  out->shape = {kUnknown, out->dimensions.size()};
+  out->num_logical_devices = num_devices;
+  return out->check();
+}
+
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,
                       const RunLimits& limits, Joining joining, ValueRef* out) {
   DeviceTeam* team = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function on the logical devices of a replica: each gets its shards of the arguments, and what they give
-// is put together again.
+// Runs of a function on the logical devices of a replica: each device gets its shards of the arguments, and
+// their results are joined.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -15,6 +15,10 @@ namespace dist {
 Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept;
 // The team that a logical device is of, and the same for a replica that is none.
 Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) noexcept;
+
+// The partition of a result, for as many devices. Tensors of any shape may come, so that only the number of
+// parts can be checked before the run.
+Status complete_result(int32_t num_devices, Partition* out) noexcept;
 
 // On the replica's own thread, inside its function.
 Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* args, Value* kwargs,

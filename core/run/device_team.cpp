@@ -2,12 +2,22 @@
 #include "core/run/device_team.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <new>
 
 namespace dist {
 
-std::size_t DeviceMesh::find(const char* name) const noexcept {
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+Status DeviceMesh::find(const char* name, const char* call, std::size_t* out_axis) const noexcept {
+  *out_axis = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  if (*out_axis < num_axes()) return kOk;
+  char known[256] = "";
+  std::size_t used = 0;
+  for (const auto& each : names) {
+    const int more =
+        std::snprintf(known + used, sizeof known - used, "%s\"%s\"", used == 0 ? "" : ", ", each.c_str());
+    used = std::min(sizeof known - 1, used + static_cast<std::size_t>(std::max(0, more)));
+  }
+  return invalid_argument("%s(): there is no axis \"%.50s\"; the axes are %s", call, name, known);
 }
 
 int32_t DeviceMesh::step(std::size_t axis) const noexcept {
@@ -73,7 +83,7 @@ Status DeviceTeam::make_groups() {
       ids.clear();
       for (int32_t i = 0; i < mesh_.sizes[axis]; ++i) ids.push_back(device + i * step);
       Subgroup* group = nullptr;
-      DIST_TRY(pool().create_group(ids.data(), static_cast<int>(ids.size()), &group));
+      DIST_TRY(pool().create_group(ids, &group));
       along_.push_back(group);
     }
   }

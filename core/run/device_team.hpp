@@ -2,8 +2,8 @@
 // DeviceTeam: the logical devices of one replica. Each is a thread, the replica's own that of device 0, which
 // runs a function beside the others while the replica's function waits for them.
 //
-// What ends the run of replicas ends what their devices do: a peer's failure, a deadline, cancel(). A
-// device's failure is that of the run on devices, and no more, until the replica's function returns it.
+// What ends the run of replicas (a peer's failure, a deadline, cancel()) ends the runs of their devices too.
+// A device's failure ends only the run on devices, unless the replica's function returns it.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct DeviceMesh {
   explicit DeviceMesh(Memory& memory) : names(&memory), sizes(&memory) {}
 
   std::size_t num_axes() const noexcept { return sizes.size(); }
-  // The axis of this name; num_axes(): none.
-  std::size_t find(const char* name) const noexcept;
+  // The axis of this name. `call` is the function's name in messages.
+  Status find(const char* name, const char* call, std::size_t* out_axis) const noexcept;
   // How far apart two devices are that follow each other along an axis.
   int32_t step(std::size_t axis) const noexcept;
   int32_t index(std::size_t axis, int32_t device) const noexcept { return device / step(axis) % sizes[axis]; }

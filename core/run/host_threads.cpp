@@ -90,7 +90,7 @@ Status ReplicaPool::run_is_late() noexcept {
 }
 
 Status ReplicaPool::enter(int id, Replica** out) noexcept {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source("dist_replica_enter"));
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy has threads of its own: use dist_run(), or create it with "
@@ -165,7 +165,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   DIST_TRY(replica.check("dist_replica_leave"));
   if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
-        "dist_replica_leave(): %s %d has not come by dist_replica_enter(); its function ends by returning",
+        "dist_replica_leave(): %s %d did not come by dist_replica_enter(); its function ends by returning",
         member_word(options_.part_of), replica.id());
   }
   const uint32_t run = run_;

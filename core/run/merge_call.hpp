@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// merge_call: all replicas meet, and one function runs once for all of them, in cross-replica context.
+// merge_call: all replicas wait, and one function runs once for all of them, in the cross-replica context.
 #pragma once
 
 #include "core/base/memory.hpp"

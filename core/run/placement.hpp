@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: which CPU each thread of a strategy is kept on, and which NUMA domain the loops of each replica
-// are on. Decided once, when the strategy is created.
+// Placement: the CPU that each thread of a strategy is bound to, and the NUMA domain of each replica's loops.
+// It is decided once, when the strategy is created.
 #pragma once
 
 #include <cstddef>

@@ -39,6 +39,20 @@ Status in_forked_child() noexcept {
       "a strategy in the child");
 }
 
+Status Replica::check_range(int64_t begin, int64_t end, int64_t grain) noexcept {
+  int64_t length = 0;
+  if (end < begin || __builtin_sub_overflow(end, begin, &length)) {
+    return invalid_argument("dist_parallel_for(): the range is %lld .. %lld; it %s",
+                            static_cast<long long>(begin), static_cast<long long>(end),
+                            end < begin ? "ends before it begins" : "has at most 2^63 - 1 indices");
+  }
+  if (grain < 1) {
+    return invalid_argument("dist_parallel_for(): grain is %lld; it is 1 or more",
+                            static_cast<long long>(grain));
+  }
+  return kOk;
+}
+
 void Replica::show(std::uintptr_t thread) noexcept {
   // A child that comes out of a merge function stays without a replica.
   if (here_ == &nowhere_ || pool_.memory().forked()) return;

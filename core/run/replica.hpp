@@ -77,6 +77,15 @@ class Replica {
     return {group, rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
 
+  // Calls body(first, last) for parts of [begin, end) of `grain` indices or more, on the threads of its
+  // loops: dist_parallel_for(), which names it in messages.
+  template <class Body>
+  Status parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
+    DIST_TRY(check_range(begin, end, grain));
+    DIST_TRY(check("dist_parallel_for"));
+    return arena_.parallel_for(begin, end, grain, body);
+  }
+
   // What it has under way.
   WorkList& works() noexcept { return works_; }
 
@@ -103,6 +112,7 @@ class Replica {
 
   void stay(std::uintptr_t thread) noexcept;
   void show(std::uintptr_t thread) noexcept;
+  static Status check_range(int64_t begin, int64_t end, int64_t grain) noexcept;
   Status not_here(const char* call) const noexcept;
   Status is_a_part(const char* call) const noexcept;
   Status of_another(const char* call) const noexcept;

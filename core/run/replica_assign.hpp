@@ -13,11 +13,11 @@
 
 namespace dist {
 
-// What each replica gives is its own part, even where all give the same memory.
+// What each replica gives is its own part, even where all replicas give the same memory.
 Status replica_assign(Replica& replica, const CrossReplica& context, const Member& member, Variable& variable,
                       int32_t how, const dist_tensor& value);
 
-// As TensorFlow has it: where all replicas give one object it is no part of a sum.
+// As in TensorFlow, an object that all replicas give is not a part of a sum.
 Status replica_assign_value(Replica& replica, const CrossReplica& context, const Member& member,
                             Variable& variable, int32_t how, Value& value);
 

@@ -275,15 +275,6 @@ bool ReplicaPool::all_finished(uint32_t run) const noexcept {
   return true;
 }
 
-bool ReplicaPool::idle() noexcept {
-  if (!lock_.try_lock()) return false;
-  const RunLockHolder holder(lock_);
-  InnerPool* const inner = inner_.load(std::memory_order_acquire);
-  if (!idle_locked() || (inner != nullptr && !inner->pool().idle())) return false;
-  // A run on devices that was left at its deadline may have some inside still.
-  return std::all_of(teams_.begin(), teams_.end(), [](DeviceTeam* team) { return team->pool().idle(); });
-}
-
 // While it lasts, a cancel object ends a run, and nothing but that.
 class ReplicaPool::CancelLink final : public Cancel::Link {
  public:
@@ -338,42 +329,6 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   policy.oversubscribed = n * options_.num_replicas > options_.usable_cpus;
   policy.lanes = std::min(n, share);
   return InnerPool::create(memory_, policy, host_, options, out);
-}
-
-bool ReplicaPool::idle_locked() const noexcept {
-  if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
-  for (int i = 0; i < options_.num_replicas; ++i) {
-    if (seats_[i].occupied) return false;
-  }
-  return !turn_taken_;
-}
-
-Status ReplicaPool::create_group(const int32_t* ids, int size, Subgroup** out) {
-  const bool locked = lock_.try_lock();
-  if (locked) {
-    const RunLockHolder holder(lock_);
-    if (idle_locked()) {
-      *out =
-          subgroups_.create(*this, ids, size, group_.policy(), host_, options_.timeout_ns, options_.channels);
-      return kOk;
-    }
-  }
-  return failed_precondition("dist_group_create(): a run is under way; make groups before runs");
-}
-
-Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
-  const bool locked = lock_.try_lock();
-  if (locked) {
-    const RunLockHolder holder(lock_);
-    if (group->group.held()) {
-      return failed_precondition("dist_group_destroy(): works of the group are left; destroy them first");
-    }
-    if (idle_locked()) {
-      subgroups_.destroy(group);
-      return kOk;
-    }
-  }
-  return failed_precondition("dist_group_destroy(): a run is under way; let it end first");
 }
 
 // False: the deadline (of the host's clock, 0: none) is over, or this is a forked child.
@@ -448,7 +403,7 @@ RunDeadline ReplicaPool::deadline_of(const RunLimits& limits) const noexcept {
 }
 
 Status ReplicaPool::run(const Body& body, const RunLimits& limits) {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(limits.call));
   if (options_.threads == DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy's replicas are threads of the host (DIST_THREADS_HOST): each calls "

@@ -53,8 +53,9 @@ struct Body {
 
 // What ends a run before its functions have returned.
 struct RunLimits {
-  int64_t timeout_ns = 0;    // of waiting for earlier runs and of the run; 0: none
-  Cancel* cancel = nullptr;  // NULL: none
+  int64_t timeout_ns = 0;         // of waiting for earlier runs and of the run; 0: none
+  Cancel* cancel = nullptr;       // NULL: none
+  const char* call = "dist_run";  // the function that the host called, in messages
 };
 
 // What replica 0 leaves for its peers after a merge function.
@@ -109,7 +110,9 @@ class ReplicaPool {
   int num_replicas() const noexcept { return options_.num_replicas; }
 
   // Groups of some replicas, made and ended between runs.
-  Status create_group(const int32_t* ids, int size, Subgroup** out);
+  // `ids` ascend.
+  Status create_group(std::span<const int32_t> ids, Subgroup** out);
+  // Not a group of logical devices, which ends with their team. In a forked child nothing is done.
   Status destroy_group(Subgroup* group) noexcept;
   LazyChannel& channel() noexcept { return channel_; }
   Memory& memory() noexcept { return memory_; }
@@ -131,8 +134,9 @@ class ReplicaPool {
   // The same with a report, of a failure elsewhere.
   void condemn(const ErrorRecord& why) noexcept;
 
-  // False: a run is under way.
-  bool idle() noexcept;
+  // OK where no run is under way and no function of one is inside, nor in the pools inside this one. `call`
+  // is the function's name in messages, `advice` what to do.
+  Status check_idle(const char* call, const char* advice) noexcept;
 
   // Refuses runs from now on, ends those that wait or are under way, waits for their functions until
   // `deadline_ns` of the host's clock (0: for ever), and ends the threads. Those that are still inside a
@@ -228,6 +232,7 @@ class ReplicaPool {
   void cancel_host_run(const char* reason) noexcept;
   Status take_turn_of_host(const char* call) noexcept;
   bool idle_locked() const noexcept;
+  Status check_idle_locked(const char* call, const char* advice) const noexcept;
 
   Memory& memory_;
   Group& group_;

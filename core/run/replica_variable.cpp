@@ -42,7 +42,7 @@ Status check_names(Value& merged, int32_t n, const char* name) noexcept {
 Status check_fits(const Variable& variable, const Request& request, int32_t replica) noexcept {
   if (!variable.made_with(request.options)) {
     return invalid_argument(
-        "variable \"%s\" is there with another synchronization, aggregation or trainability than replica %d "
+        "variable \"%s\" was made with another synchronization, aggregation or trainability than replica %d "
         "asks for",
         variable.name(), replica);
   }

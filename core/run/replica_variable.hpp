@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that replicas make: all of them ask for a name together, and the first run that asks makes it.
+// Variables that replicas make: all replicas ask for a name together, and the first run that asks makes the
+// variable.
 #pragma once
 
 #include "core/base/status.hpp"

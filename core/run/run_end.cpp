@@ -100,8 +100,8 @@ Status ReplicaPool::check_all_out() noexcept {
   if (!all_finished()) {
     char inside[256];
     (void)list_inside(run_, inside, sizeof inside);
-    return failed_precondition("an earlier run is past its deadline; still inside their functions: %s",
-                               inside);
+    return failed_precondition(
+        "an earlier run has returned at its deadline; still inside their functions: %s", inside);
   }
   overdue_ = false;
   return kOk;

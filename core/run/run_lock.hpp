@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock that is given in the order of asking, for whole runs and for short sections.
+// RunLock: a lock that callers get in the order in which they asked, for whole runs and for short sections.
 //
-// Who finds it open takes it: one exchange of a word. Who does not joins a queue, and sleeps on a word of its
-// own. It never opens while somebody queues: who unlocks hands it to the first, so that nobody who comes
-// later can take it before. Who leaves the queue, for a deadline or a cancel, may find that it has been
-// chosen already: then the lock is its own, to pass on.
+// A caller that finds it open takes it by one exchange of a word. Any other caller joins a queue and sleeps
+// on a word of its own. The lock never opens while somebody queues: the thread that unlocks hands it to the
+// first in the queue, so that nobody who comes later can take it before. A caller that leaves the queue, for
+// a deadline or a cancel, may find that it has been chosen already: then it holds the lock and passes it on.
 //
-// Who unlocks touches nothing of the lock after it is open, or another's (a wake-up takes an address only),
-// and who leaves the queue nothing after the mutex, which whoever unlocks a lock that was queued for takes
-// too: so whoever finds it open may end what it lies in.
+// A thread that unlocks touches nothing of the lock after that (a wake-up takes only an address), and a
+// caller that leaves the queue nothing after the mutex, which the thread that unlocks a lock with a queue
+// takes too. So a thread that finds the lock open may free the object that it lies in.
 #pragma once
 
 #include <atomic>

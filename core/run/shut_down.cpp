@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReplicaPool: its end while functions of the host may be inside, and the end of its threads.
 //
-// Whoever is still inside at the deadline may come back to all that the strategy has: it holds the strategy
-// until then, and the last one frees it.
+// A thread that is still inside at the deadline may come back to everything that the strategy has. It holds a
+// reference until then, and the last one frees the strategy. Who lets go of the reference:
 //
 //     a library's thread       by its seat's fate: it lets go at its end, and nobody joins it
 //     the caller of a run      by the lock of runs: it lets go of the strategy instead of opening that
@@ -30,7 +30,8 @@ void add_inside(std::span<char> text, const char* who) noexcept {
 }  // namespace
 
 Status ReplicaPool::shutting_down() noexcept {
-  return fail(DIST_CANCELLED, "dist_strategy_shutdown() ends this strategy: it runs nothing any more");
+  return fail(DIST_CANCELLED,
+              "dist_strategy_shutdown() has ended this strategy, which begins no further run");
 }
 
 void ReplicaPool::refuse_runs() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subgroups: the groups of a strategy beside that of all replicas. What happens to a run happens to all of
+// Subgroups: the groups of a strategy beside that of all replicas. What ends a run ends the rounds of all of
 // them.
 #pragma once
 
@@ -7,15 +7,19 @@
 #include <cstdint>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/async/channel.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
+#include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
 
 namespace dist {
 
+class Replica;
 class ReplicaPool;
 
 // Some replicas, as the host holds them.
@@ -30,6 +34,13 @@ struct Subgroup {
   LazyChannel channel;
 };
 
+// The replica as a member of the group. `call` is the function's name in messages.
+Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t timeout_ns, const char* call,
+                 std::optional<Member>* out) noexcept;
+
+// OK for the ids of a group: ascending, of a strategy's replicas.
+Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;
+
 class Subgroups {
  public:
   // `part_of`: the replica that all members are logical devices of; -1: they are replicas.
@@ -41,7 +52,7 @@ class Subgroups {
   }
 
   // Outside runs. Throws std::bad_alloc.
-  Subgroup* create(ReplicaPool& pool, const int32_t* ids, int size, WaitPolicy policy, const Host& host,
+  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> ids, WaitPolicy policy, const Host& host,
                    int64_t timeout_ns, const ChannelHome& home);
   void destroy(Subgroup* subgroup) noexcept;
   bool empty() const noexcept { return all_.empty(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaPool: turns among the runs, for what reads or writes variables from outside. With threads of the
-// host's: host_threads.cpp.
+// ReplicaPool: turns between the runs, in which the cross-replica context reads or writes variables. Those of
+// a strategy with host threads are in host_threads.cpp.
 #include <algorithm>
 #include <limits>
 

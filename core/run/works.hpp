@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replica's collectives beside its works: begun, planned, or waited for.
+// How a replica begins, plans or makes a collective, beside the works that it has under way.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,15 @@ void advance_works(Replica& replica) noexcept;
 inline Status collective_of(Replica& replica, const Member& member, Call& call) noexcept {
   if (!replica.works().empty()) advance_works(replica);
   return collective(member, call);
+}
+
+// Calls body(), which makes a collective of the group; the cancel object ends it.
+template <class Body>
+Status ended_by(Cancel& cancel, Group& group, Body&& body) {
+  GroupCancelLink link(group);
+  const CancelScope scope(&cancel, link);
+  if (scope.late()) group.cancel(cancel.reason());
+  return body();
 }
 
 }  // namespace dist

@@ -18,7 +18,7 @@ bool has_variable(const Value& value) noexcept {
 }  // namespace
 
 Status BetweenRuns::begin(Strategy& strategy, const char* call) noexcept {
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source(call));
   Current& here = current();
   ReplicaPool& pool = strategy.pool();
   const bool merging = here.replica != nullptr && here.replica->pool().owner() == &strategy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BetweenRuns: a turn among the strategy's runs, for what reads or writes variables from outside. While it
-// lives no run is under way, so that nobody sees half of a value.
+// BetweenRuns: a turn between the strategy's runs, in which the cross-replica context reads or writes
+// variables. While it lives no run is under way, so that nobody sees half of a value.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -28,8 +28,8 @@ class BetweenRuns {
   const ReplicaPool* before_ = nullptr;
 };
 
-// A host's function that is called for several copies at the same time, on other threads too, in the turn of
-// the one that makes it do so.
+// InTurnOf: while a host's function is called for several copies at the same time, on other threads too,
+// these are in the turn of the thread that began it.
 class InTurnOf {
  public:
   explicit InTurnOf(const ReplicaPool* turn) noexcept

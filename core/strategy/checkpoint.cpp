@@ -97,12 +97,12 @@ Status read_position(const Header& header, Position* out) noexcept {
   for (const PositionField& field : kPosition) {
     const char* const text = header.text(field.key);
     if (text == nullptr) {
-      return fail(DIST_NOT_FOUND, "there is no position of the input: \"%s\" is missing", field.key);
+      return fail(DIST_NOT_FOUND, "the file has no position of the input: \"%s\" is missing", field.key);
     }
     const char* const end = text + std::strlen(text);
     const auto read = std::from_chars(text, end, position.*field.field);
     if (read.ec != std::errc() || read.ptr != end || position.*field.field < 0)
-      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\"; a number is wanted", field.key, Shown(text).c_str());
+      return fail(DIST_DATA_LOSS, "\"%s\" is \"%s\"; it must be a number", field.key, Shown(text).c_str());
   }
   *out = position;
   return kOk;

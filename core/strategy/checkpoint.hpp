@@ -13,7 +13,7 @@
 
 namespace dist {
 
-// What is saved of a program, or loaded into it.
+// The variables and the position that are saved or loaded.
 struct Saved {
   std::span<Variable* const> variables;
   const char* const* names = nullptr;  // in the file; NULL: the variables' own
@@ -23,12 +23,12 @@ struct Saved {
   }
 };
 
-// Of each variable the file has what read() gives. `texts` are the host's.
+// The file gets what read() gives of each variable. `texts` are the host's.
 Status save_checkpoint(const CrossReplica& context, const char* path, const Saved& saved,
                        std::span<const StoredText> texts);
 
-// Each variable becomes what assign() makes of the file's tensor. Everything is checked, the data too, before
-// anything is written.
+// Assigns the file's tensor to each variable. Everything is checked, the data too, before anything is
+// written.
 Status load_checkpoint(const CrossReplica& context, const char* path, const Saved& saved);
 
 }  // namespace dist

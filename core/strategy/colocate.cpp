@@ -21,7 +21,7 @@ Status check_here(const Strategy& strategy, const char* call) {
 
 Status check_with(Strategy& strategy, const Value& with) {
   if (strategy.kind() == DIST_STRATEGY_DEFAULT) return kOk;
-  const Variable* const variable = with.variable() != nullptr ? with.variable() : with.copy_of();
+  const Variable* const variable = with.container();
   const bool own = variable != nullptr && &variable->memory() == &strategy.memory();
   if (own && (with.variable() != nullptr || !variable->mirrored())) return kOk;
   char is[160];
@@ -43,15 +43,26 @@ Status enter_colocation(Strategy& strategy, const Value& with) {
 
 Status exit_colocation(Strategy& strategy) {
   DIST_TRY(check_here(strategy, "dist_colocate_exit"));
-  if (entered == 0) return failed_precondition("dist_colocate_exit(): this thread has entered none");
+  if (entered == 0)
+    return failed_precondition("dist_colocate_exit(): this thread is not inside dist_colocate_enter()");
   --entered;
+  return kOk;
+}
+
+Status created_by(const Strategy& strategy, const Value& variable, bool* out) noexcept {
+  const Variable* const made = variable.container();
+  if (made == nullptr) {
+    return invalid_argument("dist_variable_created_in_scope(): %s is neither a variable nor a copy of one",
+                            Value::kind_name(variable.kind()));
+  }
+  *out = &made->memory() == &strategy.memory();
   return kOk;
 }
 
 Status device_of(const Strategy& strategy, const Variable& variable, int32_t copy,
                  const char** out) noexcept {
   if (&variable.memory() != &strategy.memory()) {
-    return failed_precondition("variable \"%s\" belongs to another strategy, whose devices it is on",
+    return failed_precondition("variable \"%s\" is on the devices of another strategy: ask that strategy",
                                variable.name());
   }
   if (copy < 0 || copy >= variable.num_copies()) {

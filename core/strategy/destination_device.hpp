@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device of a destination: where a result that is one tensor counts as being.
+// device_of(): the device of a destination, on which a result that is one tensor counts as lying.
 #pragma once
 
 #include "core/base/device_name.hpp"

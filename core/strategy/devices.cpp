@@ -43,6 +43,18 @@ Status Devices::set(int32_t kind, std::span<const char* const> names, int32_t nu
   return kOk;
 }
 
+Status Devices::name(std::span<const DeviceName> devices, int32_t index, const char* what,
+                     const char** out) noexcept {
+  if (devices.empty()) {
+    return failed_precondition("the default strategy names no devices: use DIST_STRATEGY_ONE_DEVICE");
+  }
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) {
+    return invalid_argument("%s is %d; the strategy has devices 0 to %zu", what, index, devices.size() - 1);
+  }
+  *out = devices[static_cast<std::size_t>(index)].c_str();
+  return kOk;
+}
+
 std::span<const DeviceName> Devices::parameters() const noexcept {
   return central_ ? std::span<const DeviceName>(&parameter_, 1) : workers();
 }

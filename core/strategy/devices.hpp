@@ -26,6 +26,10 @@ class Devices {
   // Where variables are: central storage's one device, else those of the replicas.
   std::span<const DeviceName> parameters() const noexcept;
 
+  // The name of one of these. `what` is the index's name in messages.
+  static Status name(std::span<const DeviceName> devices, int32_t index, const char* what,
+                     const char** out) noexcept;
+
  private:
   std::pmr::vector<DeviceName> workers_;
   DeviceName parameter_;

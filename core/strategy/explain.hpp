@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a strategy came to on this machine, and why, in words.
+// explain(): in words, how a strategy uses this machine, and why.
 #pragma once
 
 #include "core/strategy/strategy.hpp"

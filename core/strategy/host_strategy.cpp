@@ -30,8 +30,7 @@ Status HostLayout::ask_copies(const HostStrategy& host, int32_t num_replicas, St
 
 Status HostLayout::ask(const HostStrategy& host, int32_t num_replicas, StrategyOptions* options) {
   if (has_one_replica(options->kind)) {
-    return invalid_argument(
-        "functions: the one-device and default strategies are what they are; use another kind");
+    return invalid_argument("functions: the one-device and default strategies take none; use another kind");
   }
   if (options->cross_device != nullptr) {
     return invalid_argument("functions and cross_device both say who reduces; give one of them");

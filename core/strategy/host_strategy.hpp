@@ -25,7 +25,7 @@ struct HostStrategy {
   bool given = false;
 };
 
-// What a host's functions come to, asked once.
+// The answers of a host's functions, which are asked once.
 class HostLayout {
  public:
   explicit HostLayout(Memory& memory) : memory_(memory), devices_(&memory) {}

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/run/device_run.hpp"
+#include "core/strategy/strategy.hpp"
 
 namespace dist {
 namespace {
@@ -50,8 +52,9 @@ Status check_assignment(const DeviceAssignment& assignment) {
   std::sort(taken.begin(), taken.end());
   const auto twice = std::adjacent_find(taken.begin(), taken.end());
   if (twice == taken.end()) return kOk;
-  return invalid_argument("device_assignment: the device at %s is given twice; a strategy has each once",
-                          CoordinatesText(assignment.topology().mesh().coordinates_of(*twice)).text);
+  return invalid_argument(
+      "device_assignment: the device at %s is given twice; a strategy takes each device once",
+      CoordinatesText(assignment.topology().mesh().coordinates_of(*twice)).text);
 }
 
 Status check_axes(const MeshOptions& options) noexcept {
@@ -62,7 +65,8 @@ Status check_axes(const MeshOptions& options) noexcept {
     if (axis.name == nullptr || axis.name[0] == '\0') return invalid_argument("axes[%zu] has no name", i);
     DIST_TRY(check_name(axis.name, "an axis' name"));
     if (axis.size < 1)
-      return invalid_argument("axes[%zu], \"%s\", is %d devices; it has at least 1", i, axis.name, axis.size);
+      return invalid_argument("axes[%zu], \"%s\", has the size %d; it must be at least 1", i, axis.name,
+                              axis.size);
     for (std::size_t j = 0; j < i; ++j) {
       if (std::strcmp(options.axes[j].name, axis.name) == 0)
         return invalid_argument("axes[%zu] and axes[%zu] are both called \"%s\"", j, i, axis.name);
@@ -145,6 +149,25 @@ DeviceMesh make_mesh(const MeshOptions& options, Memory& memory) {
     add(&mesh, "device", mesh.num_devices);
   }
   return mesh;
+}
+
+Status begin_partition(const Replica& replica, const char* call, Partition* out) noexcept {
+  DeviceTeam* team = nullptr;
+  DIST_TRY(find_team(replica, call, &team));
+  out->num_logical_devices = team->num_devices();
+  out->spmd = team->pool().owner()->spmd();
+  return kOk;
+}
+
+Status coordinates_of(const Replica& device, const char* call, const int32_t** out) noexcept {
+  DeviceTeam* team = nullptr;
+  DIST_TRY(find_own_team(device, call, &team));
+  const DeviceAssignment* const assignment = team->pool().owner()->assignment();
+  if (assignment == nullptr) {
+    return failed_precondition(
+        "%s(): the strategy was made without a device_assignment, so that coordinates are not known", call);
+  }
+  return assignment->coordinates(team->replica(), device.id(), out);
 }
 
 }  // namespace dist

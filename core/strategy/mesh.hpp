@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the mesh strategy is made from: which devices are whose, and what the axes of a replica's are called.
+// The mesh strategy: which devices belong to which replica, the names of their axes, and what replicas and
+// logical devices ask of it.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "core/base/status.hpp"
 #include "core/run/device_team.hpp"
 #include "core/topology/device_assignment.hpp"
+#include "core/topology/partition.hpp"
 
 namespace dist {
 
@@ -35,8 +37,16 @@ Status check_mesh(const MeshOptions& options);
 // Throws std::bad_alloc.
 std::pmr::vector<int> named_cpus(const DeviceAssignment& assignment, Memory& memory);
 
-// The axes: as given; else those of the mesh (x, y, z, core), where each replica is a block of it with the
-// last running fastest; else one axis, "device".
+// The axes that were given; else those of the mesh (x, y, z, core), where each replica is a block of it whose
+// last axis runs fastest; else one axis, "device".
 DeviceMesh make_mesh(const MeshOptions& options, Memory& memory);
+
+// Sets how the replica divides tensors, except for the kind of division. On the replica's thread; `call` is
+// the function's name in messages.
+Status begin_partition(const Replica& replica, const char* call, Partition* out) noexcept;
+
+// The coordinates (kMeshNdim numbers) of the logical device in the mesh of the strategy's device_assignment.
+// On the device's thread.
+Status coordinates_of(const Replica& device, const char* call, const int32_t** out) noexcept;
 
 }  // namespace dist

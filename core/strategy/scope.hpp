@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes: the strategy and the replica that a thread is with, where a call does not name them. All of it is
-// the calling thread's own.
+// Scopes: the strategy and the replica of a thread, where a call does not name them. All of this is state of
+// the calling thread.
 //
-// Outside of everything a thread is replica 0 of a default strategy of its own, made when somebody first
-// asks. Being with a default strategy is no different from that: another one's scope or run may begin there.
+// Outside all scopes and functions a thread is replica 0 of its own default strategy, which is made when it
+// is first asked for. A thread in a default strategy's scope is outside, too: another strategy's scope or run
+// may begin there.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -17,14 +18,14 @@ Status exit_scope(Strategy& strategy) noexcept;
 // Chooses the strategy of this thread outside scopes; NULL: the default one again.
 Status choose_strategy(Strategy* strategy) noexcept;
 
-// Of the scope or function that the thread is in, else the chosen or the default one.
+// The strategy of the scope or function that the thread is in, else the chosen or the default one.
 Status current_strategy(Strategy** out);
 bool has_strategy() noexcept;
 bool in_cross_replica_context() noexcept;
 // NULL in the cross-replica context.
 Status current_replica(Replica** out);
 
-// Whose work the thread may wait for: as current_replica(), but nothing is made.
+// The replica whose work the thread may wait for: as current_replica(), but makes no default strategy.
 Replica* replica_here() noexcept;
 
 // OK where functions of the cross-replica context may be called. `call` is the function's name.
@@ -33,8 +34,8 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out);
 // OK where this thread may become a replica of the strategy (dist_replica_enter()).
 Status check_enter(const Strategy& strategy) noexcept;
-// OK where the strategy may end: this thread would be left in its scope or function, or without its default
-// one.
+// OK where this thread may end the strategy: it is neither in the strategy's scope nor in a function of it,
+// and the strategy is not its default one.
 Status check_no_scope(const Strategy& strategy, const char* call) noexcept;
 
 }  // namespace dist

@@ -82,11 +82,9 @@ Status check(const StrategyOptions& options) noexcept {
     return invalid_argument("placement is %d: use DIST_PLACEMENT_FREE or CORES", options.placement);
   }
   DIST_TRY(check_stack(options));
-  if ((options.allocator.alloc == nullptr) != (options.allocator.free == nullptr)) {
-    return invalid_argument("allocator: alloc and free come together, or neither");
-  }
+  DIST_TRY(check_allocator(options.allocator, "allocator"));
   if (options.async_bytes < 0) {
-    return invalid_argument("async_bytes is %lld; it is the bytes that queued collectives may take, or 0",
+    return invalid_argument("async_bytes is %lld; use the bytes that queued collectives may take, or 0",
                             static_cast<long long>(options.async_bytes));
   }
   return check(options.communication);
@@ -217,11 +215,8 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
   // In a child the threads are not, and waiting for them would never end: leave everything as it is.
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_destroy"));
-  if (!strategy->pool_.idle()) {
-    return failed_precondition(
-        "dist_strategy_destroy(): a run is under way; let it end first (dist_strategy_cancel() "
-        "hurries it)");
-  }
+  DIST_TRY(strategy->pool_.check_idle("dist_strategy_destroy",
+                                      "let it end first (dist_strategy_cancel() hurries it)"));
   if (strategy->pool_.has_groups()) {
     return failed_precondition(
         "dist_strategy_destroy(): groups of the strategy are left; destroy them first");
@@ -236,14 +231,15 @@ Status Strategy::destroy(Strategy* strategy) noexcept {
 Status Strategy::shut_down(Strategy* strategy, int64_t timeout_ns) noexcept {
   if (strategy == nullptr || strategy->memory().forked()) return kOk;
   DIST_TRY(check_no_scope(*strategy, "dist_strategy_shutdown"));
-  DIST_TRY(check_not_in_source());
+  DIST_TRY(check_not_in_source("dist_strategy_shutdown"));
   const Host& host = strategy->group_.host();
   const int64_t deadline_ns = timeout_ns < 0 ? 0 : deadline_after(host.now_ns(), timeout_ns);
   char inside[512] = "";
   strategy->pool_.shut_down(deadline_ns, inside);
   strategy->release();
   if (inside[0] == '\0') return kOk;
-  return fail(DIST_DEADLINE_EXCEEDED, "the strategy is ended, but the functions of %s have not returned",
+  return fail(DIST_DEADLINE_EXCEEDED,
+              "dist_strategy_shutdown(): the strategy has ended, but the functions of %s have not returned",
               inside);
 }
 

@@ -58,19 +58,21 @@ struct StrategyOrigin {
   int64_t stack_bytes;  // of library threads, as asked
 };
 
-// Counted: its host has one hold, and threads that are inside when the host gives that up have one each.
+// Counted: its host has one reference. Threads that are inside when the host gives it up have one each.
 class Strategy final : public Counted {
  public:
   static Status create(const StrategyOptions& options, Strategy** out);
   // Ends the strategy, unless a run is under way.
   static Status destroy(Strategy* strategy) noexcept;
-  // Ends it whatever its replicas do; those who are still inside after `timeout_ns` (< 0: no limit) end it
-  // with the last of them, and DEADLINE_EXCEEDED names them.
+  // Ends it whatever its replicas do. Where some are still inside after `timeout_ns` (< 0: no limit),
+  // DEADLINE_EXCEEDED names them, and the last one to return frees the strategy.
   static Status shut_down(Strategy* strategy, int64_t timeout_ns) noexcept;
 
   int32_t kind() const noexcept { return origin_.kind; }
   // How values and variables are placed: the mesh strategy does it as the mirrored one does.
   int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
+  // TensorFlow's experimental_between_graph: true of central storage alone.
+  bool between_graph() const noexcept { return kind() == DIST_STRATEGY_CENTRAL_STORAGE; }
   int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }

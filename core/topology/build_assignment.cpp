@@ -54,7 +54,8 @@ Status read_blocks(const Coordinates& mesh, const Computation& computation, Bloc
   }
   if (computation.num_replicas > out->max_replicas) {
     return invalid_argument(
-        "%d replicas are wanted, and %d with computation_shape %s and computation_stride %s fit the mesh %s",
+        "num_replicas is %d, and %d replicas with computation_shape %s and computation_stride %s fit the "
+        "mesh %s",
         computation.num_replicas, out->max_replicas, CoordinatesText(out->shape).text,
         CoordinatesText(out->stride).text, CoordinatesText(mesh).text);
   }
@@ -189,7 +190,7 @@ Status build_assignment(Ref<Topology> topology, const Computation& computation, 
   if (degraded) DIST_TRY(check_degraded(*topology, blocks, n));
   if (!degraded && computation.order == DIST_DEVICE_ORDER_RING && !rings_fit) {
     return invalid_argument(
-        "RING needs replicas with all %d cores of their chips, no stride, and as many as fit (%d): take AUTO",
+        "RING needs replicas with all %d cores of their chips, no stride, and as many as fit (%d): use AUTO",
         mesh[kCore], blocks.max_replicas);
   }
   Layout layout(*topology, blocks, n);

@@ -10,14 +10,14 @@ Status check_counts(int32_t num_replicas, int32_t num_logical_devices, std::size
                             kMeshNdim);
   }
   if (num_replicas < 0 || num_logical_devices < 0) {
-    return invalid_argument("%d replicas of %d logical devices: neither is below 0", num_replicas,
-                            num_logical_devices);
+    return invalid_argument("num_replicas is %d and num_logical_devices %d; both must be at least 0",
+                            num_replicas, num_logical_devices);
   }
   const int64_t devices = int64_t{num_replicas} * num_logical_devices;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
-    return invalid_argument("%d replicas of %d logical devices are %lld; an assignment has at most %zu",
-                            num_replicas, num_logical_devices, static_cast<long long>(devices),
-                            kMaxPositions);
+    return invalid_argument(
+        "%d replicas of %d logical devices have %lld devices; an assignment has at most %zu", num_replicas,
+        num_logical_devices, static_cast<long long>(devices), kMaxPositions);
   }
   return kOk;
 }
@@ -63,7 +63,7 @@ Status DeviceAssignment::coordinates(int32_t replica, int32_t logical_device,
                                      const int32_t** out) const noexcept {
   const int32_t r = wrapped(replica, num_replicas_);
   const int32_t d = wrapped(logical_device, num_logical_devices_);
-  if (r < 0) return invalid_argument("there is no replica %d: there are %d", replica, num_replicas_);
+  if (r < 0) return invalid_argument("there is no replica %d; the assignment has %d", replica, num_replicas_);
   if (d < 0) {
     return invalid_argument("there is no logical device %d: a replica has %d", logical_device,
                             num_logical_devices_);
@@ -76,6 +76,21 @@ Status DeviceAssignment::place(int32_t replica, int32_t logical_device, DevicePl
   const int32_t* at = nullptr;
   DIST_TRY(coordinates(replica, logical_device, &at));
   return topology_->at(at, out);
+}
+
+Status DeviceAssignment::lookup_replicas(int32_t task, int32_t logical_device, std::span<int32_t> out,
+                                         std::size_t* out_n) const noexcept {
+  std::size_t n = 0;
+  const bool there = logical_device >= 0 && logical_device < num_logical_devices_;
+  for (int32_t replica = 0; there && replica < num_replicas_; ++replica) {
+    if (place_of(replica, logical_device).task != task) continue;
+    if (n < out.size()) out[n] = replica;
+    ++n;
+  }
+  if (n == 0)
+    return invalid_argument("no replica has its logical device %d in task %d", logical_device, task);
+  *out_n = n;
+  return kOk;
 }
 
 }  // namespace dist

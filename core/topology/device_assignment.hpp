@@ -30,19 +30,10 @@ class DeviceAssignment final : public Counted {
   // kMeshNdim numbers. An index of -1 is the last replica or logical device.
   Status coordinates(int32_t replica, int32_t logical_device, const int32_t** out) const noexcept;
   Status place(int32_t replica, int32_t logical_device, DevicePlace* out) const noexcept;
-  // The replicas, ascending, whose logical device `logical_device` is one of the task's: calls
-  // found(replica), returns how many there are.
-  template <class Found>
-  std::size_t for_replicas_of(int32_t task, int32_t logical_device, Found&& found) const {
-    std::size_t n = 0;
-    if (logical_device < 0 || logical_device >= num_logical_devices_) return n;
-    for (int32_t replica = 0; replica < num_replicas_; ++replica) {
-      if (place_of(replica, logical_device).task != task) continue;
-      found(replica);
-      ++n;
-    }
-    return n;
-  }
+  // The replicas, ascending, whose logical device `logical_device` is one of the task's: as many as there is
+  // room for. *out_n: how many there are, at least one.
+  Status lookup_replicas(int32_t task, int32_t logical_device, std::span<int32_t> out,
+                         std::size_t* out_n) const noexcept;
 
  private:
   template <class T, class... Arguments>

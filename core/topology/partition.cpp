@@ -48,7 +48,8 @@ Status Partition::check() const noexcept {
   if (num_logical_devices < 1)
     return invalid_argument("num_logical_devices is %d; a replica has at least 1", num_logical_devices);
   if (shape.size() > DIST_MAX_NDIM)
-    return invalid_argument("the tensor has %zu dimensions; at most %d", shape.size(), DIST_MAX_NDIM);
+    return invalid_argument("the tensor has %zu dimensions; it may have at most %d", shape.size(),
+                            DIST_MAX_NDIM);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < kUnknownSize) {
       return invalid_argument("shape[%zu] is %lld; sizes are at least 0, or -1 where they are not known", i,
@@ -61,7 +62,7 @@ Status Partition::check() const noexcept {
     case DIST_PARTITION_SPLIT: return check_split();
     case DIST_PARTITION_ASSIGN: return check_assign();
     case DIST_PARTITION_REPLICATE: return kOk;
-    default: return invalid_argument("%d is no kind of partition: use a DIST_PARTITION_...", kind);
+    default: return invalid_argument("kind is %d; use DIST_PARTITION_SPLIT, ASSIGN or REPLICATE", kind);
   }
 }
 
@@ -73,7 +74,7 @@ Status Partition::check_split() const noexcept {
   for (std::size_t i = 0; i < shape.size() && !uneven; ++i) {
     if (shape[i] == kUnknownSize || (dimensions[i] != 0 && shape[i] % dimensions[i] == 0)) continue;
     return invalid_argument(
-        "dimension %zu of the tensor, %lld, must be divisible by the partition's, %lld; or ask for uneven", i,
+        "dimension %zu of the tensor, %lld, must be divisible by the partition's, %lld; or set uneven", i,
         static_cast<Number>(shape[i]), static_cast<Number>(dimensions[i]));
   }
   if (bounded_product(dimensions, num_logical_devices) != num_logical_devices) {

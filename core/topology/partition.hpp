@@ -11,15 +11,15 @@
 
 namespace dist {
 
-// A size that is known only when the tensor is there.
+// A size that is not known before there is a tensor.
 inline constexpr int64_t kUnknownSize = -1;
 
 // Where the numbers of a shard go.
 struct Shard {
-  int64_t* tile;  // NULL: not asked for, as `elements` too
+  int64_t* tile;  // NULL: not wanted
   int64_t* begin;
   int64_t* size;
-  int64_t* elements;  // of the shard; a scalar that is another device's has 0
+  int64_t* elements;  // of the shard; 0 for a scalar of another device; NULL: not wanted
 };
 
 struct Partition {
@@ -27,14 +27,15 @@ struct Partition {
   std::span<const int64_t> shape;       // of the tensor
   std::span<const int64_t> dimensions;  // SPLIT: into how many parts each dimension is split
   int32_t num_logical_devices = 1;
-  int32_t logical_device = 0;  // ASSIGN: who has it all
+  int32_t logical_device = 0;  // ASSIGN: the device that has all of it
   bool uneven = false;         // sizes that do not divide are split as evenly as possible
   bool spmd = false;           // one program for all devices, so that none can have a tensor alone
 
-  // What TensorFlow checks, in its order: number of dimensions, divisibility from the first dimension on, number of parts.
+  // What TensorFlow checks, in its order: number of dimensions, divisibility from the first dimension on,
+  // number of parts.
   Status check() const noexcept;
-  // Of a partition that passed check(): a number for each dimension in the shard's tile, begin and size. What
-  // depends on an unknown size is unknown.
+  // For a partition that passed check(): writes a number for each dimension to the shard's tile, begin and
+  // size. Numbers that depend on an unknown size are unknown.
   Status shard(int32_t device, const Shard& out) const noexcept;
 
  private:

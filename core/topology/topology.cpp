@@ -17,7 +17,7 @@ Status check_counts(int32_t num_tasks, int32_t num_devices_per_task) noexcept {
     return invalid_argument("num_devices_per_task is %d; it must be at least 0", num_devices_per_task);
   const int64_t devices = int64_t{num_tasks} * num_devices_per_task;
   if (devices > static_cast<int64_t>(kMaxPositions)) {
-    return invalid_argument("%d tasks of %d devices are %lld; a topology has at most %zu", num_tasks,
+    return invalid_argument("%d tasks of %d devices have %lld devices; a topology has at most %zu", num_tasks,
                             num_devices_per_task, static_cast<long long>(devices), kMaxPositions);
   }
   return kOk;
@@ -90,13 +90,14 @@ Status Topology::parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topol
   const std::size_t wanted = static_cast<std::size_t>(fields.num_tasks) *
                              static_cast<std::size_t>(fields.num_devices_per_task) * kMeshNdim;
   if (fields.device_coordinates.size() != wanted) {
-    return invalid_argument("device_coordinates has %zu numbers; %d tasks of %d devices have %zu",
+    return invalid_argument("device_coordinates has %zu numbers; %d tasks of %d devices need %zu",
                             fields.device_coordinates.size(), fields.num_tasks, fields.num_devices_per_task,
                             wanted);
   }
   for (const int32_t number : fields.device_coordinates) {
     if (number < 0)
-      return invalid_argument("device_coordinates has %d; serialized ones are at least 0", number);
+      return invalid_argument("device_coordinates has the number %d; serialized coordinates are at least 0",
+                              number);
   }
   auto made = make_counted<Topology>(memory);
   DIST_TRY(made->place(fields.mesh_shape, fields.device_coordinates.data(), fields.num_tasks,
@@ -150,7 +151,7 @@ Status write_name(NameOf of, DevicePlace place, const char* job, char* out, std:
                                                   device ? "TPU" : "CPU", device ? place.device : 0));
   };
   const std::size_t bytes = print(nullptr, 0) + 1;
-  if (bytes > size) return invalid_argument("the name has %zu bytes, and there is room for %zu", bytes, size);
+  if (bytes > size) return invalid_argument("out_name has room for %zu bytes; the name has %zu", size, bytes);
   print(out, size);
   return kOk;
 }

@@ -37,7 +37,7 @@ class Topology final : public Counted {
   // The same with the host's CPUs.
   static Status create(Memory& memory, std::span<const int32_t> mesh_shape, const int32_t* device_coordinates,
                        const HostCpus& host, Ref<Topology>* out);
-  // Of a TopologyProto; serialized() then gives the same bytes.
+  // Reads a TopologyProto; serialized() then gives the same bytes.
   static Status parse(Memory& memory, std::span<const uint8_t> bytes, Ref<Topology>* out);
 
   const Mesh& mesh() const noexcept { return mesh_; }
@@ -55,7 +55,7 @@ class Topology final : public Counted {
   // The host's CPU that the device is, -1 for a hole. FAILED_PRECONDITION where devices are not this host's.
   Status cpu_of(DevicePlace place, int32_t* out) const noexcept;
 
-  // What was found and where, in lines of "subject: words".
+  // The topology in words, in lines of "subject: words".
   std::pmr::string explain() const;
 
  private:

@@ -221,7 +221,7 @@ std::pmr::vector<uint8_t> serialize_topology(std::span<const int32_t> mesh_shape
 
 Status parse_topology(std::span<const uint8_t> bytes, TopologyFields* out) {
   if (bytes.size() > kMaxSerializedBytes) {
-    return invalid_argument("the serialized topology has %zu bytes; at most %zu are read", bytes.size(),
+    return invalid_argument("the serialized topology has %zu bytes; it may have at most %zu", bytes.size(),
                             kMaxSerializedBytes);
   }
   for (Reader reader(bytes); !reader.at_end();) {

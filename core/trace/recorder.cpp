@@ -46,7 +46,7 @@ bool Recorder::read(uint64_t index, Slot& out) const noexcept {
   for (int word = kBegin; word < kTag; ++word) out[word] = load(word, std::memory_order_acquire);
   const uint64_t tag_words = (out[kWhat] >> 32) & 0xFF;
   for (std::size_t i = 0; i < kTagWords; ++i) {
-    // A tag that is not there was perhaps never written.
+    // Where there is no tag, it may never have been written.
     out[kTag + i] = i < tag_words ? load(static_cast<int>(kTag + i), std::memory_order_acquire) : 0;
   }
   // relaxed: the acquires above keep it behind them.

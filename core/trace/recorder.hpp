@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: what one replica did last, and sums over all that it ever did.
+// Recorder: the latest events of one replica, and sums over all of them since the beginning.
 //
-// An event is a collective, or the replica's function. It is written when the replica comes (so that a trace
-// taken while all hang shows who waits where), and completed when it goes on. Slots are reused in turn.
+// An event is a collective, or a run of the replica's function. It is written when the replica comes, so that
+// a trace that is taken while all wait shows who waits where, and completed when the replica goes on. The
+// ring reuses its slots in turn.
 //
 // One thread writes at a time; any may read, at any time, without a lock. Each slot is a sequence lock: its
 // version is odd while the slot is written, and says which event is in it:
@@ -10,9 +11,10 @@
 //     4 i + 1   event i is being written          4 i + 2   event i has begun
 //     4 i + 3   its end is being written          4 i + 4   event i is over
 //
-// Memory orders. A reader takes what lies between two looks at one version. Stores of the event are releases
-// and its loads acquires: who reads a word of a later writing then sees, at the second look, that writing's
-// odd version. A slot is never read before it was written: readers look at `count_` first.
+// Memory orders. A reader keeps what it read between two looks that found the same version. Stores of the
+// event are releases and its loads acquires: a reader that read a word of a later event then sees, at the
+// second look, the odd version of that event. A slot is never read before it was written: readers read
+// `count_` first.
 #pragma once
 
 #include <atomic>
@@ -25,7 +27,7 @@
 
 namespace dist {
 
-// What a replica comes for.
+// The collective that a replica comes to.
 struct Arrival {
   int32_t collective = 0;
   int32_t op = 0;
@@ -91,7 +93,7 @@ class alignas(128) Recorder {
   void arrived() noexcept { arrived_ = now(); }
   void close(dist_status status) noexcept;
 
-  // An asynchronous collective, while which others may come and go: issue(), complete().
+  // An asynchronous collective: issue(), complete(). Others may begin and end between the two.
   uint64_t issue(const Arrival& arrival) noexcept;
   void complete(uint64_t issued, dist_status status) noexcept;
 
@@ -247,7 +249,7 @@ inline void Recorder::finish(uint64_t index, uint64_t arrived, uint64_t end, dis
 inline void Recorder::close(dist_status status) noexcept {
   const uint64_t end = now();
   const uint64_t arrived = arrived_ != 0 ? arrived_ : end;
-  // Its arguments were refused, or the group was in trouble already: it came to no round.
+  // Its arguments were refused, or the group had failed already: the replica came to no round.
   if (!opened_) [[unlikely]] {
     if (began_ == 0) began_ = end;
     Arrival refused;

@@ -33,7 +33,8 @@ struct Event {
   char tag[DIST_MAX_TAG_BYTES];
 };
 
-// One collective of one group, with those of its members' events that are still there: in order of coming.
+// One collective of one group, with those of its members' events that are still in their rings, in the order
+// in which they came.
 struct Round {
   std::span<const Event* const> events;
 
@@ -42,7 +43,7 @@ struct Round {
   bool went_well() const noexcept;
   const Event& first() const noexcept { return *events.front(); }
   const Event& last() const noexcept { return *events.back(); }
-  // How long all the others waited for the last one alone.
+  // How long all the others waited for the last one.
   int64_t late_ns() const noexcept {
     return events.size() < 2 ? 0 : last().begin_ns - events[events.size() - 2]->begin_ns;
   }

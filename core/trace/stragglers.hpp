@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who came last, how often and by how much.
+// Stragglers: the replicas that came last to rounds, how often, and by how much.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,13 @@ struct Straggler {
   int32_t replica;
   int64_t rounds;  // of this kind, whoever was last
   int64_t times_last;
-  int64_t late_ns;  // in all: how long the others, all of them there, waited for it
+  int64_t late_ns;  // in all: how long the others, which had all come, waited for it
   int64_t max_late_ns;
+
+  int64_t mean_late_ns() const noexcept { return late_ns / times_last; }
 };
 
-// Of the rounds that went well; most often last first. Throws std::bad_alloc.
+// Counts rounds that ended well. The replica that was last most often comes first. Throws std::bad_alloc.
 std::pmr::vector<Straggler> stragglers(const Snapshot& snapshot, Memory& memory);
 
 }  // namespace dist

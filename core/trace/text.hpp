@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that goes out in pieces to the host's callback.
+// TextOut: text that goes to the host's callback in pieces.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace dist {
 
-// Where the host wants it.
+// The host's callback.
 using TextFn = void (*)(const char* text, std::size_t size_bytes, void* user_data);
 
 // Gathers text and hands it on in pieces, none of which ends inside a character. Also an output stream as
-// RapidJSON has them. What is in it when it ends without flush() is lost: an error may unwind it, and then
-// the host's function must not be called.
+// RapidJSON has them. Text that is in it when it ends without flush() is lost: an error may unwind it, and
+// then the host's function must not be called.
 class TextOut {
  public:
   using Ch = char;

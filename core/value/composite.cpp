@@ -22,8 +22,8 @@ Status index_part(const Value& part, const char* whole, const char* name, int32_
   char is[256];
   Value::describe(&part, is, sizeof is);
   if (part.kind() != DIST_VALUE_TENSOR || part.tensor().ndim != ndim || !is_index(part.tensor())) {
-    return invalid_argument("%s of %s: %s; they are a tensor of I32 or I64 with %d dimension%s", name, whole,
-                            is, ndim, ndim == 1 ? "" : "s");
+    return invalid_argument("%s of %s are %s; they must be a tensor of I32 or I64 with %d dimension%s", name,
+                            whole, is, ndim, ndim == 1 ? "" : "s");
   }
   *out = part.tensor();
   return kOk;
@@ -33,7 +33,8 @@ Status values_part(const Value& part, const char* whole, dist_tensor* out) {
   char is[256];
   Value::describe(&part, is, sizeof is);
   if (part.kind() != DIST_VALUE_TENSOR || part.tensor().ndim == 0) {
-    return invalid_argument("values of %s: %s; they are a tensor with at least one dimension", whole, is);
+    return invalid_argument("values of %s are %s; they must be a tensor with at least one dimension", whole,
+                            is);
   }
   *out = part.tensor();
   return kOk;
@@ -44,9 +45,10 @@ Status check_count(std::span<Value* const> parts, std::size_t low, std::size_t h
   if (parts.size() >= low && parts.size() <= high) {
     const auto absent = std::find(parts.begin(), parts.end(), nullptr);
     if (absent == parts.end()) return kOk;
-    return invalid_argument("parts[%td] of %s is NULL; every part is a value", absent - parts.begin(), whole);
+    return invalid_argument("parts[%td] of %s is NULL; every part must be a value", absent - parts.begin(),
+                            whole);
   }
-  return invalid_argument("%s of %zu parts; they are %s", whole, parts.size(), are);
+  return invalid_argument("%s of %zu parts; the parts are %s", whole, parts.size(), are);
 }
 
 Status check_indexed_slices(std::span<Value* const> parts) {

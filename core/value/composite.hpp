@@ -7,8 +7,8 @@
 
 namespace dist {
 
-// Of the parts in the order that DIST_VALUE_INDEXED_SLICES and its like name; checked to fit each other, so
-// that what reads a composite later need not.
+// Makes a composite of its parts, in the order that DIST_VALUE_INDEXED_SLICES and the other kinds state. The
+// parts are checked to fit each other, so that readers of a composite need not check.
 Status create_composite(Memory& memory, int32_t kind, std::span<Value* const> parts, ValueRef* out);
 
 }  // namespace dist

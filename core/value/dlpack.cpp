@@ -74,7 +74,7 @@ Status from_dlpack(Memory& memory, DLManagedTensor* managed, ValueRef* out) {
 
 Status to_dlpack(Value& value, DLManagedTensor** out) {
   if (!value.has_tensor()) {
-    return invalid_argument("%s is no tensor: DLPack shares one tensor at a time",
+    return invalid_argument("%s is not a tensor: DLPack shares one tensor at a time",
                             Value::kind_name(value.kind()));
   }
   const dist_tensor tensor = value.tensor();

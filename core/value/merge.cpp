@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From R results to one value, and from one value to what a replica sees of it.
+// merge(): one value of R results. component_of(): what a replica sees of a value.
 #include <algorithm>
 #include <cstring>
 
@@ -44,7 +44,7 @@ class Merger {
     char other[256];
     Value::describe(results[0], first, sizeof first);
     Value::describe(results[replica], other, sizeof other);
-    return invalid_argument("%s: %s 0 gave %s, %s %zu %s; results of one structure can be merged",
+    return invalid_argument("%s: %s 0 gave %s, %s %zu %s; only results of one structure can be merged",
                             PathText(path).c_str(), source_, first, source_, replica, other);
   }
 
@@ -52,7 +52,7 @@ class Merger {
     for (std::size_t r = 0; r < results.size(); ++r) {
       if (results[r]->distributed()) {
         return invalid_argument(
-            "%s: %s %zu gave %s: a %s gives its own part only, or all give the same object",
+            "%s: %s %zu gave %s: each %s must give its own part, or all of them the same object",
             PathText(path).c_str(), source_, r, Value::kind_name(results[r]->kind()), source_);
       }
       const bool nests = results[r]->is_nest() || results[0]->is_nest();
@@ -71,7 +71,7 @@ class Merger {
         const int order = std::strcmp(first.key(i), other.key(i));
         if (order == 0) continue;
         // Keys are sorted: the lesser one is what the other replica has not.
-        return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all give the same keys",
+        return invalid_argument("%s: %s %zu gave the key \"%s\", %s %zu did not; all must give the same keys",
                                 PathText(path).c_str(), source_, order < 0 ? std::size_t{0} : r,
                                 order < 0 ? first.key(i) : other.key(i), source_,
                                 order < 0 ? r : std::size_t{0});
@@ -131,8 +131,9 @@ Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out) {
   const std::span<const ValueRef> items = value->items();
   if (value->distributed()) {
     if (id < 0 || static_cast<std::size_t>(id) >= items.size()) {
-      return invalid_argument("%s has %zu components, none for replica %d: it was made for another strategy",
-                              Value::kind_name(value->kind()), items.size(), id);
+      return invalid_argument(
+          "%s has %zu components and none for replica %d: it was made for another strategy",
+          Value::kind_name(value->kind()), items.size(), id);
     }
     *out = items[static_cast<std::size_t>(id)];
     return kOk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a nest one is: made on the way down without memory, spelled out for messages only.
+// Path: a place in a nest. It is made on the way down without memory, and becomes text only for messages.
 #pragma once
 
 #include <cstddef>

@@ -60,7 +60,8 @@ int64_t product(const dist_tensor& tensor, int32_t first, int32_t end) noexcept 
 
 Status dense(Value& part, const char* what, ValueRef* out) {
   if (!part.has_tensor()) {
-    return invalid_argument("%s of the slices is %s; it is a tensor", what, Value::kind_name(part.kind()));
+    return invalid_argument("%s of the slices is %s; it must be a tensor", what,
+                            Value::kind_name(part.kind()));
   }
   TensorSize size;
   DIST_TRY(check_tensor(part.tensor(), what, &size));
@@ -83,8 +84,8 @@ Status find_parts(const Variable& variable, int32_t how, Value& value, ValueRef*
   DIST_TRY(dense(*value.items()[0], "values", values));
   DIST_TRY(dense(*value.items()[1], "indices", indices));
   if ((*indices)->tensor().dtype == DIST_I32 || (*indices)->tensor().dtype == DIST_I64) return kOk;
-  return invalid_argument("variable \"%s\": the slices' indices are %s; they are i32 or i64", variable.name(),
-                          dtype_name((*indices)->tensor().dtype));
+  return invalid_argument("variable \"%s\": the slices' indices are %s; they must be i32 or i64",
+                          variable.name(), dtype_name((*indices)->tensor().dtype));
 }
 
 // Values are [b..., k, rest], indices [b..., k], the variable [b..., n, rest]; b is empty but in a batch

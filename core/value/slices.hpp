@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that change a variable: indexed slices, checked once and then applied to its copies.
+// Slices: rows that change a variable, from indexed slices. They are checked once and then applied to copies.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Slices {
   // indices, which then may share leading dimensions with the variable. Checks dtype, shapes and every index.
   static Status of(const Variable& variable, int32_t how, Value& value, Slices* out);
 
-  // The rows of a mean over `parts` contributions: each a part of its own value. Of floating-point dtypes.
+  // The rows of a mean over `parts` contributions: each row is divided by `parts`. For floating-point dtypes.
   Status divide(int32_t parts);
 
   // Changes the variable's copy that `replica` has, row by row in the order given.

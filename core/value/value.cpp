@@ -105,7 +105,7 @@ Status Value::keep_items(std::span<Value* const> items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     Value* const item = items[i];
     if (item == nullptr) {
-      return invalid_argument("items[%zu] of %s is NULL; every item is a value", i, kind_name(kind_));
+      return invalid_argument("items[%zu] of %s is NULL; every item must be a value", i, kind_name(kind_));
     }
     if (distributed() && item->holds_distributed_) {
       return invalid_argument(
@@ -135,10 +135,20 @@ Status Value::create(Memory& memory, int32_t kind, std::span<Value* const> items
   return kOk;
 }
 
+Status Value::create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+                                 int32_t num_replicas, const char* call, ValueRef* out) {
+  if (items.size() != static_cast<std::size_t>(num_replicas)) {
+    return invalid_argument("%s(): n is %zu, but the strategy has %d replicas; give one item for each", call,
+                            items.size(), num_replicas);
+  }
+  return create(memory, kind, items, out);
+}
+
 Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                           ValueRef* out) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] == nullptr) return invalid_argument("keys[%zu] of a dictionary is NULL; a key is text", i);
+    if (keys[i] == nullptr)
+      return invalid_argument("keys[%zu] of a dictionary is NULL; a key must be text", i);
   }
   std::pmr::vector<std::size_t> order(keys.size(), &memory);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -146,7 +156,7 @@ Status Value::create_dict(Memory& memory, std::span<const char* const> keys, std
             [&](std::size_t a, std::size_t b) { return std::strcmp(keys[a], keys[b]) < 0; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (std::strcmp(keys[order[i - 1]], keys[order[i]]) == 0) {
-      return invalid_argument("a dictionary has the key \"%s\" twice; keys are different", keys[order[i]]);
+      return invalid_argument("a dictionary has the key \"%s\" twice; keys must differ", keys[order[i]]);
     }
   }
   std::pmr::vector<Value*> sorted(&memory);
@@ -220,6 +230,16 @@ Variable* Value::copy_of() const noexcept {
 }
 
 dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->component(0) : tensor_; }
+
+Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
+  if (!has_tensor()) {
+    char is[256];
+    describe(this, is, sizeof is);
+    return invalid_argument("%s(): value is %s, not a tensor; get its items by dist_value_item()", call, is);
+  }
+  *out = tensor();
+  return kOk;
+}
 
 const char* Value::kind_name(int32_t kind) noexcept {
   switch (kind) {

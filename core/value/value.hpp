@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values: what goes into a run and comes out. A value is immutable in structure and counted; a nest is a tree
-// of them. "The same object", where merging depends on it, means the same Value.
+// Values: the arguments and results of runs. A value is counted, and its structure does not change; a nest is
+// a tree of values. Where merging depends on "the same object", it means the same Value.
 #pragma once
 
 #include <cstddef>
@@ -29,23 +29,27 @@ struct Sharding {
   int64_t dimensions[DIST_MAX_NDIM] = {};  // SPLIT: into how many parts each dimension is split
 };
 
-// Levels of lists and dictionaries. Distributed values add none (they do not nest), so that what a run takes
-// it can also return.
+// The most levels of lists and dictionaries. Distributed values do not nest and add no level, so that a run
+// can return whatever it takes.
 inline constexpr int kMaxNesting = 64;
 
 class Value final : public Counted {
  public:
-  // A tensor with data of its own, 64-byte aligned and row-major: not set yet where tensor.data is NULL, else
-  // a copy.
+  // A tensor with data of its own, 64-byte aligned and row-major: a copy of tensor.data, or not set yet where
+  // that is NULL.
   static Status copy_tensor(Memory& memory, const dist_tensor& tensor, ValueRef* out);
   // Borrows tensor.data until release(user_data) (release may be NULL), which is never called on a failure.
   static Status wrap_tensor(Memory& memory, const dist_tensor& tensor, dist_release_fn release,
                             void* user_data, ValueRef* out);
-  // A list or tuple, or a per-replica or mirrored value of items.size() components. Of a composite's kind:
+  // A list or tuple, or a per-replica or mirrored value of items.size() components. For a composite's kind
   // see create_composite() in composite.hpp, which checks the parts.
   static Status create(Memory& memory, int32_t kind, std::span<Value* const> items, ValueRef* out);
   static Status create_dict(Memory& memory, std::span<const char* const> keys, std::span<Value* const> items,
                             ValueRef* out);
+  // A per-replica or mirrored value, checked to have a component for each replica. `call` is the function's
+  // name in messages.
+  static Status create_distributed(Memory& memory, int32_t kind, std::span<Value* const> items,
+                                   int32_t num_replicas, const char* call, ValueRef* out);
   // A nest of the same kind, and with the same keys, as `like`, of other items.
   static Status create_like(Memory& memory, const Value& like, std::span<Value* const> items, ValueRef* out);
   static ValueRef of_variable(Variable& variable);
@@ -63,20 +67,20 @@ class Value final : public Counted {
   bool distributed() const noexcept {
     return kind_ == DIST_VALUE_PER_REPLICA || kind_ == DIST_VALUE_MIRRORED;
   }
-  // Distributed itself, or somewhere inside.
+  // Whether it is distributed, or has a distributed value inside.
   bool holds_distributed() const noexcept { return holds_distributed_; }
-  // A list, tuple or dictionary: what merging and taking components look into. All else is a leaf.
+  // A list, tuple or dictionary, into which merge() and component_of() look. All else is a leaf.
   bool is_nest() const noexcept {
     return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_TUPLE || kind_ == DIST_VALUE_DICT;
   }
-  // A list or tuple: what arguments come in.
+  // A list or tuple, as positional arguments are.
   bool is_sequence() const noexcept { return kind_ == DIST_VALUE_LIST || kind_ == DIST_VALUE_TUPLE; }
   // One thing made of several tensors: a leaf, although it has items.
   bool is_composite() const noexcept {
     return kind_ == DIST_VALUE_INDEXED_SLICES || kind_ == DIST_VALUE_RAGGED || kind_ == DIST_VALUE_SPARSE;
   }
   bool is_none() const noexcept { return kind_ == DIST_VALUE_NONE; }
-  // A tensor, sharded or not, or a variable: what tensor() can be asked of.
+  // Whether tensor() can be called: it is a tensor, sharded or not, or a variable.
   bool has_tensor() const noexcept {
     return kind_ == DIST_VALUE_TENSOR || kind_ == DIST_VALUE_VARIABLE || kind_ == DIST_VALUE_SHARDED;
   }
@@ -89,14 +93,22 @@ class Value final : public Counted {
   Value& whole() const noexcept { return *items_.back(); }
   const int64_t* shard_begin(int32_t device) const noexcept;
   std::span<const ValueRef> items() const noexcept { return items_; }
+  // How many parts it has for its holder: items, or of a sharded value, shards.
+  std::size_t size() const noexcept {
+    return kind_ == DIST_VALUE_SHARDED ? items_.size() - 1 : items_.size();
+  }
   const char* key(std::size_t index) const noexcept { return keys_[index].c_str(); }
   // The item under `key`, or NULL.
   Value* find(const char* key) const noexcept;
   // Of a tensor: its view; of a variable: the view of replica 0's copy.
   dist_tensor tensor() const noexcept;
+  // The same, where it has one. `call` is the function's name in messages.
+  Status tensor(const char* call, dist_tensor* out) const noexcept;
   Variable* variable() const noexcept { return variable_.get(); }
   // Of a tensor that shows a variable's copy (one of local results): the variable. NULL of all else.
   Variable* copy_of() const noexcept;
+  // The variable that the value is or shows a copy of. NULL of all else.
+  Variable* container() const noexcept { return variable_ ? variable_.get() : copy_of(); }
   // NULL of other kinds.
   const char* text() const noexcept;
   void* object() const noexcept { return kind_ == DIST_VALUE_OBJECT ? user_data_ : nullptr; }
@@ -130,19 +142,19 @@ class Value final : public Counted {
   void* user_data_ = nullptr;  // of release_; an object's address
 };
 
-// What replica `id` sees of a value: wherever a distributed value stands, its component `id`; parts without
-// one are the same objects. NULL stays NULL.
+// What replica `id` sees of a value: the component `id` of each distributed value in it. Parts without one
+// are the same objects. NULL stays NULL.
 Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
 
-// The results of R replicas as one value: the same object everywhere stays itself (all nothings are one),
-// equal structures merge leaf by leaf, other leaves become per-replica values. One result, or all NULL, is
-// given as it is; where only some are NULL, they count as nothing. `what` begins messages: "result"; `source`
-// is who gave one in them.
+// Makes one value of the results of R replicas. An object that all of them gave stays itself, equal
+// structures are merged leaf by leaf, and other leaves become per-replica values. All nothings are the same
+// object. One result, or NULL from all replicas, is returned as it is; where only some gave NULL, it counts
+// as nothing. `what` begins messages ("result"), and `source` says in them who gave a result.
 Status merge(Memory& memory, std::span<Value* const> results, const char* what, ValueRef* out,
              const char* source = "replica");
 
-// As merge(), but a leaf becomes a per-replica value even where all hold the same object: turns a per-replica
-// value of nests inside out.
+// As merge(), but a leaf becomes a per-replica value even where all hold the same object: a per-replica value
+// of nests becomes a nest of per-replica values.
 Status merge_leaves(Memory& memory, std::span<Value* const> components, const char* what, ValueRef* out);
 
 }  // namespace dist

@@ -5,6 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/kernel/in_place.hpp"
+#include "core/value/variable_registry.hpp"
 
 namespace dist {
 namespace {
@@ -44,12 +45,12 @@ bool is_trainable(const VariableOptions& options) noexcept {
 Status check(const VariableHome& home, const VariableOptions& options, const char* name, dist_dtype dtype) {
   if (options.synchronization < DIST_SYNCHRONIZATION_AUTO ||
       options.synchronization > DIST_SYNCHRONIZATION_ON_READ) {
-    return invalid_argument("variable \"%s\": synchronization %d is none of DIST_SYNCHRONIZATION_...", name,
-                            options.synchronization);
+    return invalid_argument("variable \"%s\": synchronization is %d; use one of DIST_SYNCHRONIZATION_...",
+                            name, options.synchronization);
   }
   if (options.aggregation < DIST_AGGREGATION_NONE ||
       options.aggregation > DIST_AGGREGATION_ONLY_FIRST_REPLICA) {
-    return invalid_argument("variable \"%s\": aggregation %d is none of DIST_AGGREGATION_...", name,
+    return invalid_argument("variable \"%s\": aggregation is %d; use one of DIST_AGGREGATION_...", name,
                             options.aggregation);
   }
   if (options.trainable < -1 || options.trainable > 1) {
@@ -65,13 +66,24 @@ Status check(const VariableHome& home, const VariableOptions& options, const cha
   }
   if (options.aggregation == DIST_AGGREGATION_MEAN && !dtype_is_floating(dtype)) {
     return invalid_argument(
-        "variable \"%s\": MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
+        "variable \"%s\": a MEAN of %s is no %s; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA",
         name, dtype_name(dtype), dtype_name(dtype));
   }
   return kOk;
 }
 
 }  // namespace
+
+Status check_partitions(int32_t partitions) noexcept {
+  if (partitions < 0) {
+    return invalid_argument("dist_variable_options.partitions is %d; 0 or 1 is one piece", partitions);
+  }
+  if (partitions <= 1) return kOk;
+  return fail(DIST_UNIMPLEMENTED,
+              "a variable in %d partitions: variables are cut into pieces for parameter servers, and this "
+              "strategy has none: leave partitions at 0",
+              partitions);
+}
 
 Variable::Variable(Memory& memory, const VariableHome& home, const VariableOptions& options,
                    const dist_tensor& initial, const TensorSize& size)
@@ -137,6 +149,25 @@ dist_tensor Variable::component(int32_t replica) const noexcept {
   return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
 }
 
+Status Variable::component(int32_t replica, const char* call, dist_tensor* out) const noexcept {
+  if (replica < 0 || replica >= num_replicas()) {
+    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components 0 to %d", call, replica,
+                            name(), num_replicas() - 1);
+  }
+  *out = component(replica);
+  return kOk;
+}
+
+void Variable::close(Variable* variable) noexcept {
+  // In a child the list of variables may be locked for ever: it stays as it is.
+  if (variable->memory().forked()) return;
+  if (VariableRegistry* const owner = variable->registry(); owner != nullptr) {
+    owner->remove(*variable);
+  } else {
+    variable->release();
+  }
+}
+
 Status Variable::check_assign(int32_t how, const dist_tensor& value, const char* what) const noexcept {
   if (how < DIST_ASSIGN || how > DIST_ASSIGN_SUB) {
     return invalid_argument("variable \"%s\": how is %d; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB",
@@ -150,8 +181,8 @@ Status Variable::check_assign(int32_t how, const dist_tensor& value, const char*
     char wanted[160];
     describe(value, is, sizeof is);
     describe(copy, wanted, sizeof wanted);
-    return invalid_argument("variable \"%s\" is %s, %s is %s; dtype and shape must be equal", name(), wanted,
-                            what, is);
+    return invalid_argument("variable \"%s\" is %s, but %s is %s; dtype and shape must be equal", name(),
+                            wanted, what, is);
   }
   return how == DIST_ASSIGN ? kOk : check_op(DIST_REDUCE_SUM, dtype_);
 }

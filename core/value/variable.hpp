@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variables: tensors that outlive runs. Mirrored strategies keep a copy for each replica, all others one for
-// all. Who may write when is the caller's affair; a Variable only holds the copies and knows how an
-// assignment changes one.
+// all. The caller makes sure that only one thread writes to a copy; a Variable holds the copies and assigns
+// to them.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,10 @@ struct VariableOptions {
   const char* name = nullptr;  // "Variable"
 };
 
-// What the strategy that makes a variable is.
+// OK where a variable is kept in one piece: 0 or 1.
+Status check_partitions(int32_t partitions) noexcept;
+
+// The kind and size of the strategy that makes a variable.
 struct VariableHome {
   int32_t strategy_kind;
   int32_t num_replicas;
@@ -56,12 +59,12 @@ class Variable final : public Counted {
   // (central storage), Variable (one-device and default strategies).
   const char* class_name() const noexcept;
   bool mirrored() const noexcept { return home_.strategy_kind == DIST_STRATEGY_MIRRORED; }
-  // The other strategies keep synchronization as a word only.
+  // In the other strategies, synchronization has no effect.
   bool sync_on_read() const noexcept {
     return mirrored() && synchronization_ == DIST_SYNCHRONIZATION_ON_READ;
   }
   bool central() const noexcept { return home_.strategy_kind == DIST_STRATEGY_CENTRAL_STORAGE; }
-  // Of a strategy that has one replica only: any other strategy may use it too.
+  // Whether its strategy has only one replica: then any other strategy may use it too.
   bool plain() const noexcept { return !mirrored() && !central(); }
 
   dist_dtype dtype() const noexcept { return dtype_; }
@@ -70,6 +73,8 @@ class Variable final : public Counted {
 
   // A view of what `replica` has, row-major: its own copy, or the one that all share.
   dist_tensor component(int32_t replica) const noexcept;
+  // The same for any replica id. `call` is the function's name in messages.
+  Status component(int32_t replica, const char* call, dist_tensor* out) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
   // messages.
@@ -78,6 +83,9 @@ class Variable final : public Counted {
   // copy = value, copy + value or copy - value, after check_assign(). `value` may be the copy itself and
   // overlaps it in no other way. Allocates nothing.
   void assign(int32_t how, int32_t replica, const dist_tensor& value) noexcept;
+
+  // Its holder gives it up: a strategy that owns it lets it go. In a forked child nothing is done.
+  static void close(Variable* variable) noexcept;
 
   // What release callbacks of values that show a copy do: Value::copy_of() knows such values by it.
   static void release_copy(void* variable) noexcept { static_cast<Variable*>(variable)->release(); }

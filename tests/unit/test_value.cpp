@@ -139,38 +139,38 @@ void different_structures_are_named_with_their_path(void**) {
   ValueRef out;
   const ValueRef other = nest(two);
   Value* const results[] = {good.get(), other.get(), good.get(), bad.get()};
-  assert_fails(
-      merge(*memory, results, "result", &out),
-      "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; results of one structure "
-      "can be merged");
+  assert_fails(merge(*memory, results, "result", &out),
+               "result[\"loss\"][1]: replica 0 gave a list of 2, replica 3 a tensor f32[4]; only results of "
+               "one structure "
+               "can be merged");
   const ValueRef three = make(*memory, DIST_VALUE_LIST, {tensor, tensor, tensor});
   Value* const lengths[] = {two.get(), three.get()};
-  assert_fails(
-      merge(*memory, lengths, "result", &out),
-      "result: replica 0 gave a list of 2, replica 1 a list of 3; results of one structure can be merged");
+  assert_fails(merge(*memory, lengths, "result", &out),
+               "result: replica 0 gave a list of 2, replica 1 a list of 3; only results of one structure can "
+               "be merged");
   const ValueRef ab = dict(*memory, {"a", "b"}, {tensor, tensor});
   const ValueRef ac = dict(*memory, {"c", "a"}, {tensor, tensor});
   Value* const keys[] = {ab.get(), ac.get()};
   assert_fails(merge(*memory, keys, "result", &out),
-               "result: replica 0 gave the key \"b\", replica 1 did not; all give the same keys");
+               "result: replica 0 gave the key \"b\", replica 1 did not; all must give the same keys");
   Value* const keys_reversed[] = {ac.get(), ab.get()};
   assert_fails(merge(*memory, keys_reversed, "result", &out),
-               "result: replica 1 gave the key \"b\", replica 0 did not; all give the same keys");
+               "result: replica 1 gave the key \"b\", replica 0 did not; all must give the same keys");
   Value* const missing[] = {nullptr, two.get()};
   assert_fails(
       merge(*memory, missing, "result", &out),
-      "result: replica 0 gave nothing, replica 1 a list of 2; results of one structure can be merged");
+      "result: replica 0 gave nothing, replica 1 a list of 2; only results of one structure can be merged");
   const ValueRef pair = make(*memory, DIST_VALUE_TUPLE, {tensor, tensor});
   Value* const sequences[] = {pair.get(), two.get()};
-  assert_fails(
-      merge(*memory, sequences, "result", &out),
-      "result: replica 0 gave a tuple of 2, replica 1 a list of 2; results of one structure can be merged");
+  assert_fails(merge(*memory, sequences, "result", &out),
+               "result: replica 0 gave a tuple of 2, replica 1 a list of 2; only results of one structure "
+               "can be merged");
   const ValueRef spread = make(*memory, DIST_VALUE_PER_REPLICA, {tensor, tensor});
   Value* const nested[] = {tensor.get(), spread.get()};
-  assert_fails(
-      merge(*memory, nested, "result", &out),
-      "result: replica 1 gave a per-replica value: a replica gives its own part only, or all give the same "
-      "object");
+  assert_fails(merge(*memory, nested, "result", &out),
+               "result: replica 1 gave a per-replica value: each replica must give its own part, or all of "
+               "them the same "
+               "object");
   assert_null(out.get());
 }
 
@@ -269,7 +269,7 @@ void components_are_found_and_counted(void**) {
   assert_ptr_equal(out->items()[0].get(), plain.get());
   assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
   assert_fails(component_of(*memory, list.get(), 2, &out),
-               "a mirrored value has 2 components, none for replica 2: it was made for another strategy");
+               "a mirrored value has 2 components and none for replica 2: it was made for another strategy");
 }
 
 // Every way to subtract and add agrees with plain arithmetic, on a value with gaps too.
@@ -305,7 +305,7 @@ void assignments_change_one_copy(void**) {
   const int64_t other_shape[] = {3, 2};
   assert_fails(variable->check_assign(
                    DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
-               "variable \"v\" is i32[2, 3], value is i32[3, 2]; dtype and shape must be equal");
+               "variable \"v\" is i32[2, 3], but value is i32[3, 2]; dtype and shape must be equal");
   assert_fails(variable->check_assign(7, initial, "value"),
                "variable \"v\": how is 7; use DIST_ASSIGN, DIST_ASSIGN_ADD or DIST_ASSIGN_SUB");
 }
@@ -343,12 +343,12 @@ void variables_refuse_what_they_cannot_do(void**) {
   VariableOptions options;
   options.name = "count";
   options.aggregation = DIST_AGGREGATION_MEAN;
-  assert_fails(
-      Variable::create(*memory, mirrored, options, tensor, &variable),
-      "variable \"count\": MEAN of i32 is no i32; use a floating-point dtype, or SUM or ONLY_FIRST_REPLICA");
+  assert_fails(Variable::create(*memory, mirrored, options, tensor, &variable),
+               "variable \"count\": a MEAN of i32 is no i32; use a floating-point dtype, or SUM or "
+               "ONLY_FIRST_REPLICA");
   options.aggregation = 4;
   assert_fails(Variable::create(*memory, mirrored, options, tensor, &variable),
-               "variable \"count\": aggregation 4 is none of DIST_AGGREGATION_...");
+               "variable \"count\": aggregation is 4; use one of DIST_AGGREGATION_...");
   assert_int_equal(memory.live(), 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of CPUs, and threads that are kept on some.
+// Sets of CPUs, and threads that are bound to them.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ class CpuSet {
   std::array<uint64_t, kMost / 64> words_{};
 };
 
-// While it lives, the calling thread runs on those of its CPUs that are in the set; then wherever it might
-// before. Where it may use none of them, or the system refuses, nothing happens.
+// While it lives, the calling thread runs only on those of its CPUs that are in the set; afterwards on all
+// that it had before. Where it may use none of them, or the system refuses, nothing happens.
 class OnCpus {
  public:
   explicit OnCpus(const CpuSet& cpus) noexcept;

@@ -10,7 +10,7 @@ namespace dist {
 // v2) gives fewer CPUs' worth of time. At least 1. `root` is where tests have a file tree of their own
 // (cgroup.hpp).
 int usable_cpus(const char* root = "") noexcept;
-// The same of what was asked for before: CPUs of the calling thread's affinity mask, and the quota (0: none).
+// The same from what was read before: CPUs of the calling thread's affinity mask, and the quota (0: none).
 int usable_cpus(int allowed, double quota) noexcept;
 int allowed_cpus() noexcept;
 

@@ -219,7 +219,7 @@ static void destinations_choose_the_replicas(void **state) {
   const dist_destination silent = {NULL, NULL, NULL};
   assert_fails(
       dist_reduce_to(*state, DIST_REDUCE_SUM, spread, &silent, NULL, &result), DIST_INVALID_ARGUMENT,
-      "a destination says nothing; set variable, value or device, or give no destination (NULL) for all "
+      "a destination has no field set; set variable, value or device, or give no destination (NULL) for all "
       "replicas");
   assert_null(result);
   /* A tensor, which all replicas have in common, is its own mean and has no sum. */

@@ -120,7 +120,7 @@ static void batch_sizes_add_up(void **state) {
   }
   assert_fails(dist_batch_sizes_for_worker(-1, 1, 1, 0, sizes[0], 1), DIST_INVALID_ARGUMENT, "-1");
   assert_fails(dist_batch_sizes_for_worker(4, 0, 1, 0, sizes[0], 0), DIST_INVALID_ARGUMENT, "0 workers");
-  assert_fails(dist_batch_sizes_for_worker(4, 2, 1, 2, sizes[0], 2), DIST_INVALID_ARGUMENT, "worker 2");
+  assert_fails(dist_batch_sizes_for_worker(4, 2, 1, 2, sizes[0], 2), DIST_INVALID_ARGUMENT, "worker is 2");
   assert_fails(dist_batch_sizes_for_worker(4, 2, 1, 0, sizes[0], 3), DIST_INVALID_ARGUMENT, "room for 3");
   assert_int_equal(dist_batch_sizes_for_worker(4, 1, 1, 0, NULL, 1), DIST_INVALID_ARGUMENT);
 }

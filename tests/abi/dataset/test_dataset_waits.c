@@ -63,16 +63,19 @@ static dist_status impatient(int64_t index, dist_value **out_element, void *user
   scene *s = user_data;
   gate_add(&s->begun);
   gate_await(&s->let_out, 1);
-  static const char *const kWords = "dataset's source";
   dist_value *value = NULL;
-  EXPECT_FAILS(dist_run(s->strategy, nothing, NULL, NULL), DIST_FAILED_PRECONDITION, kWords);
+  EXPECT_FAILS(dist_run(s->strategy, nothing, NULL, NULL), DIST_FAILED_PRECONDITION,
+               "dist_run(): this thread is in a dataset's source");
   EXPECT_FAILS(dist_run_values(s->strategy, no_values, NULL, NULL, NULL, NULL, &value),
-               DIST_FAILED_PRECONDITION, kWords);
+               DIST_FAILED_PRECONDITION, "dist_run_values(): this thread is in a dataset's source");
   EXPECT_FAILS(dist_variable_assign(s->strategy, s->variable, DIST_ASSIGN, s->element),
-               DIST_FAILED_PRECONDITION, kWords);
-  EXPECT_FAILS(dist_variable_read(s->strategy, s->variable, &value), DIST_FAILED_PRECONDITION, kWords);
-  EXPECT_FAILS(dist_iterator_next(s->other, &value), DIST_FAILED_PRECONDITION, kWords);
-  EXPECT_FAILS(dist_iterator_next(s->iterator, &value), DIST_FAILED_PRECONDITION, kWords);
+               DIST_FAILED_PRECONDITION, "dist_variable_assign(): this thread is in");
+  EXPECT_FAILS(dist_variable_read(s->strategy, s->variable, &value), DIST_FAILED_PRECONDITION,
+               "dist_variable_read(): this thread is in");
+  EXPECT_FAILS(dist_iterator_next(s->other, &value), DIST_FAILED_PRECONDITION,
+               "dist_iterator_next(): this thread is in");
+  EXPECT_FAILS(dist_iterator_next(s->iterator, &value), DIST_FAILED_PRECONDITION,
+               "dist_iterator_next(): this thread is in");
   /* Inside a replica's function, where the source is called on that thread. */
   EXPECT_FAILS(dist_strategy_shutdown(s->strategy, -1), DIST_FAILED_PRECONDITION, "this thread is in");
   return one(s, out_element);

@@ -82,7 +82,7 @@ static void what_cannot_be_is_refused(void **state) {
   AXES(unnamed, "has no name");
   AXES(null, "has no name");
   AXES(few, "must be 2");
-  AXES(empty, "it has at least 1");
+  AXES(empty, "it must be at least 1");
   AXES(huge, "must be 2");
   options.num_axes = 100;
   assert_refused(&options, "num_axes is 100");

@@ -171,7 +171,7 @@ static dist_status assign_and_replicate(dist_replica *replica, void *user_data) 
   EXPECT(product_of(tensor.shape, 2) == 6 && element(&tensor, 5) == 5);
   EXPECT_FAILS(dist_value_shard(assigned, 0, NULL, &tensor), DIST_NOT_FOUND, "assigned to logical device 1");
   EXPECT_FAILS(dist_value_shard(assigned, 3, NULL, &tensor), DIST_INVALID_ARGUMENT, "no logical device 3");
-  EXPECT_FAILS(dist_value_shard(whole, 0, NULL, &tensor), DIST_INVALID_ARGUMENT, "no sharded tensor");
+  EXPECT_FAILS(dist_value_shard(whole, 0, NULL, &tensor), DIST_INVALID_ARGUMENT, "not a sharded tensor");
   EXPECT(dist_value_kind(dist_value_item(assigned, 0)) == DIST_VALUE_NONE);
   EXPECT(dist_value_item(assigned, 1) == whole && dist_value_item(assigned, 3) == NULL);
   TRY(dist_replicate_to_logical_devices(replica, scalar, &replicated));

@@ -118,7 +118,7 @@ static void what_does_not_fit_is_refused(void **state) {
     const char *words;
   } rows[] = {
       {{.loss = &scalar}, "per_example_loss is a scalar; give one loss for each example"},
-      {{.loss = &counts}, "per_example_loss is i32; a loss is f16, bf16, f32 or f64"},
+      {{.loss = &counts}, "per_example_loss is i32; a loss must be f16, bf16, f32 or f64"},
       {{.loss = &counts, .regularization = 1}, "loss is i32"},
       {{.loss = &loss, .global_batch_size = -3}, "global_batch_size is -3"},
       {{.loss = &loss, .weights = &w2}, "weights are f32[2] for a loss of shape [3]"},

@@ -55,8 +55,8 @@ static void arguments_are_checked(void **state) {
   assert_fails(dist_metric_create(NULL, DIST_METRIC_SUM, NULL, &metric), DIST_INVALID_ARGUMENT, "strategy");
   assert_fails(dist_metric_create(*state, DIST_METRIC_SUM, NULL, NULL), DIST_INVALID_ARGUMENT, "out_metric");
   assert_fails(dist_metric_create(*state, 0, NULL, &metric), DIST_INVALID_ARGUMENT,
-               "kind 0 is none of DIST_METRIC_...");
-  assert_fails(dist_metric_create(*state, 4, NULL, &metric), DIST_INVALID_ARGUMENT, "kind 4");
+               "kind is 0; use one of DIST_METRIC_...");
+  assert_fails(dist_metric_create(*state, 4, NULL, &metric), DIST_INVALID_ARGUMENT, "kind is 4");
   assert_null(metric);
   assert_ok(dist_metric_create(*state, DIST_METRIC_SUM, "examples", &metric));
   assert_string_equal(dist_metric_name(metric), "examples");

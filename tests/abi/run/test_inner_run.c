@@ -203,7 +203,9 @@ static void a_deadline_leaves_the_strategy_busy(void **state) {
     assert_int_equal(in.inner_status, DIST_DEADLINE_EXCEEDED);
     assert_has(in.inner_error.message, "the run's deadline of 1 ms is over");
     assert_has(in.inner_error.message, "still inside their functions: replica 1");
-    assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION, "a run is under way");
+    assert_fails(dist_strategy_destroy(strategy), DIST_FAILED_PRECONDITION,
+                 "dist_strategy_destroy(): a run has returned at its deadline; still inside their functions: "
+                 "replica 1");
     atomic_store(&in.let_out, 1);
     while (dist_strategy_destroy(strategy) == DIST_FAILED_PRECONDITION) sched_yield();
     assert_int_equal(atomic_load(&in.outside_of), 1);

@@ -345,7 +345,8 @@ static void reductions_by_name(void **state) {
   assert_ok(dist_reduce_op_from_aggregation(DIST_AGGREGATION_SUM, &op));
   assert_int_equal(op, DIST_REDUCE_SUM);
   assert_fails(dist_reduce_op_from_aggregation(DIST_AGGREGATION_NONE, &op), DIST_INVALID_ARGUMENT, "NONE");
-  assert_fails(dist_reduce_op_from_aggregation(17, &op), DIST_INVALID_ARGUMENT, "of that number");
+  assert_fails(dist_reduce_op_from_aggregation(17, &op), DIST_INVALID_ARGUMENT,
+               "aggregation 17 is no reduction");
   assert_int_equal(op, DIST_REDUCE_SUM);
 }
 

@@ -118,8 +118,8 @@ static void wrong_computations_are_refused(void **state) {
       {{2, 1, 1, 1}, {3, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"},
       {{1 << 16, 1, 1, 1}, {1 << 16, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"}, /* 0 in 32 bits */
       {{INT32_MAX, INT32_MAX, 1, 1}, {INT32_MAX, 1, 1, 1}, 4, 1, 0, "does not fit the mesh"},
-      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, 0, "3 replicas are wanted, and 2"},
-      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, 0, "replicas are wanted, and 16"},
+      {{2, 2, 1, 2}, {1, 1, 1, 1}, 4, 3, 0, "num_replicas is 3, and 2 replicas"},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, INT32_MAX, 0, ", and 16 replicas"},
       {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, -1, 0, "num_replicas is -1"},
       {{1, 1, 1, 2}, {1, 1, 1, 1}, 4, 7, DIST_DEVICE_ORDER_RING, "as many as fit (8)"},
       {{1, 1, 1, 1}, {1, 1, 1, 1}, 4, 16, DIST_DEVICE_ORDER_RING, "all 2 cores"},
@@ -189,7 +189,7 @@ static void wrong_hands(void **state) {
   assert_fails(dist_device_assignment_create(topology, outside, 1, 1, 3, &assignment), DIST_INVALID_ARGUMENT,
                "3 coordinates; the mesh has 4");
   assert_fails(dist_device_assignment_create(topology, outside, -1, 1, 4, &assignment), DIST_INVALID_ARGUMENT,
-               "neither is below 0");
+               "both must be at least 0");
   assert_fails(dist_device_assignment_create(topology, outside, INT32_MAX, INT32_MAX, 4, &assignment),
                DIST_INVALID_ARGUMENT, "at most 1048576");
   assert_fails(dist_device_assignment_create(topology, NULL, 1, 1, 4, &assignment), DIST_INVALID_ARGUMENT,

@@ -67,7 +67,7 @@ static void names(void **state) {
   assert_string_equal(name, "/task:0/device:CPU:0");
   strcpy(name, "untouched");
   assert_fails(dist_topology_host_name_at(topology, devices[0][0], NULL, name, 20), DIST_INVALID_ARGUMENT,
-               "21 bytes, and there is room for 20");
+               "room for 20 bytes; the name has 21");
   assert_fails(dist_topology_host_name_at(topology, devices[0][0], NULL, name, 0), DIST_INVALID_ARGUMENT,
                "room for 0");
   assert_string_equal(name, "untouched");
@@ -126,7 +126,8 @@ static void bytes_are_tensorflows(void **state) {
   topology = topology_of(mesh, last, 1, 1);
   bytes = dist_topology_serialized(topology, &size);
   assert_int_equal(size, 6 + 4 + 2 + 13);
-  assert_fails(dist_topology_from_serialized(bytes, size, NULL, &again), DIST_INVALID_ARGUMENT, "has -1");
+  assert_fails(dist_topology_from_serialized(bytes, size, NULL, &again), DIST_INVALID_ARGUMENT,
+               "has the number -1");
   dist_topology_destroy(topology);
   assert_null(again);
 }

@@ -79,7 +79,7 @@ static void no_tensors(void **state) {
   struct DLManagedTensor *managed = NULL;
   assert_fails(dist_value_tensor(none, &tensor), DIST_INVALID_ARGUMENT, "value is nothing");
   assert_fails(dist_value_tensor(text, &tensor), DIST_INVALID_ARGUMENT, "value is a text");
-  assert_fails(dist_value_to_dlpack(text, &managed), DIST_INVALID_ARGUMENT, "a text is no tensor");
+  assert_fails(dist_value_to_dlpack(text, &managed), DIST_INVALID_ARGUMENT, "a text is not a tensor");
   dist_value_release(text);
   dist_value_release(none);
 }
@@ -163,7 +163,7 @@ static void parts_that_do_not_fit(void **state) {
       {DIST_VALUE_INDEXED_SLICES, {rows, three, NULL}, 2, "indexed slices of 2 parts"},
       {DIST_VALUE_INDEXED_SLICES, {rows, NULL, dense}, 3, "parts[1] of indexed slices is NULL"},
       {DIST_VALUE_INDEXED_SLICES, {number, three, dense}, 3, "values of indexed slices"},
-      {DIST_VALUE_INDEXED_SLICES, {none, three, dense}, 3, "values of indexed slices: nothing"},
+      {DIST_VALUE_INDEXED_SLICES, {none, three, dense}, 3, "values of indexed slices are nothing"},
       {DIST_VALUE_INDEXED_SLICES, {rows, floats, dense}, 3, "indices of indexed slices"},
       {DIST_VALUE_INDEXED_SLICES, {rows, dense, dense}, 3, "3 rows with 2 indices"},
       {DIST_VALUE_INDEXED_SLICES, {rows, three, three}, 3, "values of 2 dimensions and a dense shape of 3"},
@@ -175,7 +175,7 @@ static void parts_that_do_not_fit(void **state) {
       {DIST_VALUE_RAGGED, {flat, end, NULL}, 2, "end with 3"},
       {DIST_VALUE_RAGGED, {number, end, NULL}, 2, "values of a ragged tensor"},
       {DIST_VALUE_SPARSE, {three, flat, dense}, 3, "indices of a sparse tensor"},
-      {DIST_VALUE_SPARSE, {none, flat, dense}, 3, "indices of a sparse tensor: nothing"},
+      {DIST_VALUE_SPARSE, {none, flat, dense}, 3, "indices of a sparse tensor are nothing"},
       {DIST_VALUE_SPARSE, {rows, wide, dense}, 3, "indices of a sparse tensor"},
   };
   for (size_t i = 0; i < COUNT_OF(cases); i++) {

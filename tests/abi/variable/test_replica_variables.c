@@ -244,7 +244,7 @@ static void replicas_make_the_same_variable_or_none(void **state) {
   assert_ok(dist_run(strategy, make_and_add, &m, NULL));
   assert_true(m.read[0] == 1); /* the failures made nothing */
   m.aggregation = DIST_AGGREGATION_ONLY_FIRST_REPLICA;
-  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "is there with another");
+  assert_fails(dist_run(strategy, make_and_add, &m, NULL), DIST_INVALID_ARGUMENT, "was made with another");
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -296,7 +296,8 @@ static void colocation_wants_a_scope_and_a_variable(void **state) {
     assert_fails(dist_colocate_enter(strategy, value), DIST_FAILED_PRECONDITION,
                  "outside the strategy's scope");
     assert_ok(dist_scope_enter(strategy));
-    assert_fails(dist_colocate_exit(strategy), DIST_FAILED_PRECONDITION, "entered none");
+    assert_fails(dist_colocate_exit(strategy), DIST_FAILED_PRECONDITION,
+                 "is not inside dist_colocate_enter()");
     assert_fails(dist_colocate_enter(strategy, number), DIST_INVALID_ARGUMENT,
                  "no variable of this strategy");
     const int mirrored = kinds[k] == DIST_STRATEGY_MIRRORED;

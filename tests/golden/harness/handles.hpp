@@ -86,7 +86,12 @@ class Handle {
   }
   T* release() noexcept { return std::exchange(object_, nullptr); }
   void reset() noexcept {
-    if (object_ != nullptr) static_cast<void>(end(std::exchange(object_, nullptr)));
+    if (object_ == nullptr) return;
+    if constexpr (std::is_void_v<decltype(end(object_))>) {
+      end(std::exchange(object_, nullptr));
+    } else if (end(std::exchange(object_, nullptr)) != DIST_OK) {
+      std::fprintf(stderr, "%s\n", dist_last_error());
+    }
   }
 
  private:

@@ -17,7 +17,10 @@ std::string shown(const std::string* literal) {
 
 void destroy(char kind, void* object) {
   switch (kind) {
-    case 's': static_cast<void>(dist_strategy_destroy(static_cast<dist_strategy*>(object))); break;
+    case 's':
+      if (dist_strategy_destroy(static_cast<dist_strategy*>(object)) != DIST_OK)
+        std::fprintf(stderr, "%s\n", dist_last_error());
+      break;
     case 'x': dist_variable_destroy(static_cast<dist_variable*>(object)); break;
     case 'd': dist_dataset_destroy(static_cast<dist_dataset*>(object)); break;
     case 'i': dist_iterator_destroy(static_cast<dist_iterator*>(object)); break;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaPool: what is done only while no run is under way: groups are made and ended, a strategy is
+// destroyed.
+#include "core/run/device_team.hpp"
+#include "core/run/inner_pool.hpp"
+#include "core/run/replica_pool.hpp"
+
+namespace dist {
+namespace {
+
+Status under_way(const char* call, const char* advice) noexcept {
+  return failed_precondition("%s(): a run is under way; %s", call, advice);
+}
+
+}  // namespace
+
+Status ReplicaPool::check_idle(const char* call, const char* advice) noexcept {
+  if (!lock_.try_lock()) return under_way(call, advice);
+  const RunLockHolder holder(lock_);
+  DIST_TRY(check_idle_locked(call, advice));
+  InnerPool* const inner = inner_.load(std::memory_order_acquire);
+  if (inner != nullptr) DIST_TRY(inner->pool().check_idle(call, advice));
+  // A run on devices that was left at its deadline may have some inside still.
+  for (DeviceTeam* const team : teams_) DIST_TRY(team->pool().check_idle(call, advice));
+  return kOk;
+}
+
+// With the lock, so that where replicas are the library's threads, only a run that has returned at its
+// deadline can have some inside.
+Status ReplicaPool::check_idle_locked(const char* call, const char* advice) const noexcept {
+  if (idle_locked()) return kOk;
+  if (options_.threads == DIST_THREADS_HOST) return under_way(call, advice);
+  char inside[256];
+  if (list_inside(run_, inside, sizeof inside) == 0) return kOk;  // they have returned just now
+  return failed_precondition(
+      "%s(): a run has returned at its deadline; still inside their functions: %s; let these return first",
+      call, inside);
+}
+
+bool ReplicaPool::idle_locked() const noexcept {
+  if (options_.threads != DIST_THREADS_HOST) return !overdue_ || all_finished();
+  for (int i = 0; i < options_.num_replicas; ++i) {
+    if (seats_[i].occupied) return false;
+  }
+  return !turn_taken_;
+}
+
+Status ReplicaPool::create_group(std::span<const int32_t> ids, Subgroup** out) {
+  DIST_TRY(check_ids(ids, options_.num_replicas));
+  constexpr const char* kCall = "dist_group_create";
+  constexpr const char* kAdvice = "make groups before runs";
+  if (!lock_.try_lock()) return under_way(kCall, kAdvice);
+  const RunLockHolder holder(lock_);
+  DIST_TRY(check_idle_locked(kCall, kAdvice));
+  *out = subgroups_.create(*this, ids, group_.policy(), host_, options_.timeout_ns, options_.channels);
+  return kOk;
+}
+
+Status ReplicaPool::destroy_group(Subgroup* group) noexcept {
+  if (options_.team != nullptr) {
+    return failed_precondition(
+        "dist_group_destroy(): this group of logical devices is the strategy's, and ends with it");
+  }
+  // In a child nobody meets in it: it stays as it is, as its strategy does.
+  if (memory_.forked()) return kOk;
+  constexpr const char* kCall = "dist_group_destroy";
+  constexpr const char* kAdvice = "let it end first";
+  if (!lock_.try_lock()) return under_way(kCall, kAdvice);
+  const RunLockHolder holder(lock_);
+  if (group->group.held())
+    return failed_precondition("%s(): works of the group are left; destroy them first", kCall);
+  DIST_TRY(check_idle_locked(kCall, kAdvice));
+  subgroups_.destroy(group);
+  return kOk;
+}
+
+}  // namespace dist
