@@ -29,14 +29,14 @@ public final class LoaderTest {
     private LoaderTest() {}
 
     static void addTo(Tap tap) {
-        tap.add("from the jar", () -> says(run(List.of()), "version 100"));
+        tap.add("from the jar", () -> says(run(List.of()), "version 200"));
         tap.add("by -Ddist.native, without a folder for temporary files", LoaderTest::override);
         tap.add("an error lists what was tried", LoaderTest::listsWhatWasTried);
         tap.add("a machine without a library that is needed", LoaderTest::withoutLibraries);
         tap.add("whatever is used first and next says it", LoaderTest::everyUseSays);
         tap.add("as a module of a modular program", LoaderTest::asModule);
         tap.add("two class loaders",
-                () -> says(run(List.of(), "twice"), "version 100",
+                () -> says(run(List.of(), "twice"), "version 200",
                                 "libdist is loaded already, by another class loader"));
     }
 
@@ -121,7 +121,7 @@ public final class LoaderTest {
     private static void override() throws IOException, InterruptedException {
         Path folder = unpacked(Map.of());
         try {
-            says(run(List.of("-Ddist.native=" + folder, "-Djava.io.tmpdir=/nonexistent")), "version 100");
+            says(run(List.of("-Ddist.native=" + folder, "-Djava.io.tmpdir=/nonexistent")), "version 200");
         } finally {
             remove(folder);
         }
