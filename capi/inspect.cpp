@@ -52,7 +52,7 @@ dist_straggler to_public(const Straggler& row) noexcept {
   out.collective = row.collective;
   out.group = row.group;
   out.replica = row.replica;
-  out.meetings = row.rounds;
+  out.rounds = row.rounds;
   out.times_last = row.times_last;
   out.mean_late_ns = row.mean_late_ns();
   out.max_late_ns = row.max_late_ns;

@@ -57,14 +57,14 @@ void dist_topology_options_init(dist_topology_options* options, uint32_t struct_
   init_options(options, struct_size_bytes);
 }
 
-dist_status dist_topology_create(const int32_t* mesh_shape, size_t rank, const int32_t* device_coordinates,
+dist_status dist_topology_create(const int32_t* mesh_shape, size_t ndim, const int32_t* device_coordinates,
                                  int32_t num_tasks, int32_t num_devices_per_task,
                                  const dist_topology_options* options, dist_topology** out_topology) {
   constexpr const char* kCall = "dist_topology_create";
   return create(kCall, options, out_topology, [&](Memory& memory, Ref<Topology>* out) -> Status {
     DIST_TRY(require(mesh_shape, kCall, "mesh_shape"));
-    DIST_TRY(check_list(mesh_shape, rank, kCall, "mesh_shape", "rank"));
-    return Topology::create(memory, {mesh_shape, rank}, device_coordinates, num_tasks, num_devices_per_task,
+    DIST_TRY(check_list(mesh_shape, ndim, kCall, "mesh_shape", "ndim"));
+    return Topology::create(memory, {mesh_shape, ndim}, device_coordinates, num_tasks, num_devices_per_task,
                             out);
   });
 }
@@ -207,10 +207,10 @@ dist_status name_of(NameOf of, const dist_device_assignment* assignment, int32_t
 }  // namespace
 
 dist_status dist_device_assignment_build(dist_topology* topology, const int32_t* computation_shape,
-                                         const int32_t* computation_stride, size_t rank, int32_t num_replicas,
+                                         const int32_t* computation_stride, size_t ndim, int32_t num_replicas,
                                          int32_t device_order, dist_device_assignment** out_assignment) {
-  const auto sizes = [rank](const int32_t* numbers) {
-    return std::span<const int32_t>(numbers, numbers == nullptr ? 0 : rank);
+  const auto sizes = [ndim](const int32_t* numbers) {
+    return std::span<const int32_t>(numbers, numbers == nullptr ? 0 : ndim);
   };
   const Computation computation{sizes(computation_shape), sizes(computation_stride), num_replicas,
                                 device_order};
@@ -221,12 +221,12 @@ dist_status dist_device_assignment_build(dist_topology* topology, const int32_t*
 }
 
 dist_status dist_device_assignment_create(dist_topology* topology, const int32_t* core_assignment,
-                                          int32_t num_replicas, int32_t num_logical_devices, size_t rank,
+                                          int32_t num_replicas, int32_t num_logical_devices, size_t ndim,
                                           dist_device_assignment** out_assignment) {
   return create("dist_device_assignment_create", topology, out_assignment,
                 [&](Ref<Topology> on, Ref<DeviceAssignment>* out) {
                   return DeviceAssignment::create(std::move(on), core_assignment, num_replicas,
-                                                  num_logical_devices, rank, out);
+                                                  num_logical_devices, ndim, out);
                 });
 }
 

@@ -35,19 +35,19 @@ func (s *Strategy) Explain() (string, error) {
 	return s.text(func(t cdist.Text, native int64) error { return t.Explain(native) })
 }
 
-// Straggler is how often a replica was the last to come to the meetings of one tag, collective and group.
+// Straggler is how often a replica was the last to come to the rounds of one tag, collective and group.
 type Straggler struct {
 	Collective Collective
 	Group      int // which group of replicas met; 0: all
 	Replica    int
-	Meetings   int64         // of this tag, collective and group, whoever was last
+	Rounds   int64         // of this tag, collective and group, whoever was last
 	TimesLast  int64         // at least 1
 	MeanLate   time.Duration // how long all others, all there, waited for it
 	MaxLate    time.Duration
 	Tag        string // "" where there was none
 }
 
-// Stragglers says who comes last: a table over the meetings that the recorder still holds, most often last first.
+// Stragglers says who comes last: a table over the rounds that the recorder still holds, most often last first.
 func (s *Strategy) Stragglers() ([]Straggler, error) {
 	var u uses
 	defer u.end()
@@ -67,7 +67,7 @@ func (s *Strategy) Stragglers() ([]Straggler, error) {
 			Collective: Collective(rows.Collective(row)),
 			Group:      rows.Group(row),
 			Replica:    rows.Replica(row),
-			Meetings:   rows.Meetings(row),
+			Rounds:   rows.Rounds(row),
 			TimesLast:  rows.Times_last(row),
 			MeanLate:   time.Duration(rows.Mean_late_ns(row)),
 			MaxLate:    time.Duration(rows.Max_late_ns(row)),

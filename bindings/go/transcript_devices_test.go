@@ -17,7 +17,7 @@ func (p *player) assignment(l *line) *dist.DeviceAssignment {
 
 // nested are flat coordinates as [row][column].
 func (f fields) nested(key, rows, columns string) [][][]int {
-	numbers, rank := f.ints(key), f.int("rank")
+	numbers, rank := f.ints(key), f.int("ndim")
 	all := make([][][]int, f.int(rows))
 	for i := range all {
 		all[i] = make([][]int, f.int(columns))

@@ -136,7 +136,7 @@ func WaitAny(timeout time.Duration, works ...*Work) (index int, err error) {
 	return int(out), err
 }
 
-// Cancel ends the work that is under way, and with it all meetings of its group in this run, on every member.
+// Cancel ends the work that is under way, and with it all rounds of its group in this run, on every member.
 func (w *Work) Cancel() error { return w.do(cdist.Dist_work_cancel) }
 
 // Close gives up the handle, after the work has ended; it waits where it has not. Before Strategy.Close.

@@ -38,7 +38,7 @@ typedef struct dist_collective_options {
   int64_t bytes_per_pack; /* about how much a pack of a planned list has; 0: the strategy's, else all */
   int32_t implementation; /* DIST_COMMUNICATION_...: taken, and of no consequence for the bits */
   int32_t reserved;       /* 0 */
-  dist_cancel *cancel;    /* ends the group's meetings in this run, for all members; NULL: none */
+  dist_cancel *cancel;    /* ends the group's rounds in this run, for all members; NULL: none */
   /* DIST_REDUCE_USER: of one element of reduce_fn, the same on all members; 0: the dtype's. At most 4,096, and a
      multiple of each tensor's dtype. Tensors hold whole elements: none may have a gap inside, or a cut along the axis */
   size_t reduce_element_bytes;
@@ -123,7 +123,7 @@ DIST_API DIST_NODISCARD dist_status dist_reduce_scatter(dist_replica *replica, d
  *
  *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of in[0][t], ..., in[R-1][t] along the axis
  *
- * Shape    in[p][t] have equal dtypes and ranks >= 1, and equal shapes but along options->axis, where they may differ
+ * Shape    in[p][t] have equal dtypes and ndim >= 1, and equal shapes but along options->axis, where they may differ
  *          (and be 0); there out[t]'s size is their sum. Out of place, but in[t] may be its own place in out[t].
  *          Any strides.
  * Order    Bits are copied, in the order of ranks.
@@ -188,7 +188,7 @@ DIST_API DIST_NODISCARD dist_status dist_scatter_from_root(dist_replica *replica
  *     in[p][t] is cut along the axis into R parts, of sizes options->splits[0 .. R-1], or equal ones
  *     for t in 0 .. n-1, every replica r:   out[r][t] = concatenation of part r of in[0][t], ..., of in[R-1][t]
  *
- * Shape    in[p][t] have equal dtypes and ranks >= 1, and equal shapes but along options->axis. Without splits their
+ * Shape    in[p][t] have equal dtypes and ndim >= 1, and equal shapes but along options->axis. Without splits their
  *          size there is a multiple of R; with them it is their sum, for each of the n tensors. out[r][t]'s size is
  *          the sum of the parts that r gets. Out of place only.
  * Order    Bits are copied.
@@ -267,7 +267,7 @@ DIST_API DIST_NODISCARD dist_status dist_all_reduce_value(dist_replica *replica,
                                                           dist_value **out_value);
 
 /**
- * dist_all_gather() on a nest: every leaf is joined, and the result has the value's structure. Two meetings: one for
+ * dist_all_gather() on a nest: every leaf is joined, and the result has the value's structure. Two rounds: one for
  * the sizes.
  *
  * Shape    As dist_all_reduce_value(); leaves as in dist_all_gather().

@@ -75,13 +75,13 @@ DIST_API DIST_NODISCARD dist_status dist_write_trace(dist_strategy *strategy, di
 DIST_API DIST_NODISCARD dist_status dist_write_metrics(dist_strategy *strategy, const char *name,
                                                        dist_text_fn fn, void *user_data);
 
-/** How often a replica was the last to come to the meetings of one tag, collective and group. */
+/** How often a replica was the last to come to the rounds of one tag, collective and group. */
 typedef struct dist_straggler {
   int32_t collective; /* a DIST_COLLECTIVE_... */
   int32_t group;      /* which group of replicas met; 0: all */
   int32_t replica;
   int32_t reserved;   /* 0 */
-  int64_t meetings;   /* of this tag, collective and group, whoever was last */
+  int64_t rounds;     /* of this tag, collective and group, whoever was last */
   int64_t times_last; /* at least 1 */
   /* how long all others, all there, waited for it: the mean of those times, and the longest */
   int64_t mean_late_ns;
@@ -90,7 +90,7 @@ typedef struct dist_straggler {
 } dist_straggler;
 
 /**
- * Who comes last: a table over the meetings that the recorder still holds and that went well, most often last first.
+ * Who comes last: a table over the rounds that the recorder still holds and that went well, most often last first.
  *
  * `out` has room for `capacity` rows of `row_bytes` bytes, sizeof(dist_straggler) of the caller; *out_n is how many
  * rows there are, which may be more.

@@ -43,8 +43,8 @@ DIST_API void dist_split_options_init(dist_split_options *options, uint32_t stru
  * has the tile that dist_partition_shard() says. The result is a DIST_VALUE_SHARDED: it still reads as the whole
  * tensor, wherever a tensor does; its items, and dist_value_shard(), are the shards. Nothing is copied.
  *
- * Shape    value: a tensor of rank n, a sharded one (which is split anew), a variable (the replica's copy), or a nest of
- *          them: each leaf is split. Nothings stay. Each of its sizes is divisible by its number of parts, unless
+ * Shape    value: a tensor of n dimensions, a sharded one (which is split anew), a variable (the replica's copy), or a nest
+ *          of them: each leaf is split. Nothings stay. Each of its sizes is divisible by its number of parts, unless
  *          options->uneven; the product of the parts is D.
  * Context  Replica.
  * Owns     The result keeps the tensor's memory. *out_value is the caller's: dist_value_release().
@@ -60,7 +60,7 @@ DIST_API DIST_NODISCARD dist_status dist_split_to_logical_devices(dist_replica *
 /**
  * Gives a tensor to one logical device (TensorFlow: experimental_assign_to_logical_device); the others have nothing.
  *
- * Shape    value: as dist_split_to_logical_devices(), of any rank. 0 <= logical_device < D.
+ * Shape    value: as dist_split_to_logical_devices(), of any number of dimensions. 0 <= logical_device < D.
  * Context  Replica.
  * Owns     As dist_split_to_logical_devices().
  * Errors   As dist_split_to_logical_devices(); INVALID_ARGUMENT also where the strategy's use_spmd_partitioning is 1.
@@ -72,7 +72,7 @@ DIST_API DIST_NODISCARD dist_status dist_assign_to_logical_device(dist_replica *
 /**
  * Gives a tensor to each logical device (TensorFlow: experimental_replicate_to_logical_devices): all see the same memory.
  *
- * Shape    value: as dist_split_to_logical_devices(), of any rank.
+ * Shape    value: as dist_split_to_logical_devices(), of any number of dimensions.
  * Context  Replica.
  * Owns     As dist_split_to_logical_devices().
  * Errors   As dist_split_to_logical_devices().

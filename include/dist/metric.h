@@ -43,7 +43,7 @@ DIST_API DIST_NODISCARD dist_status dist_metric_create(dist_strategy *strategy, 
  *          where a dimension may be 1 or the last one missing: one weight for all elements along it. Numbers of any
  *          dtype but complex64.
  * Order    None: elements and products w * x are taken as f64 and added exactly.
- * Context  Replica; no meeting: replicas may update as often as they like.
+ * Context  Replica; no round: replicas may update as often as they like.
  * Errors   INVALID_ARGUMENT     NULL, shapes that do not fit, complex64, a label that is missing or too much,
  *                               another strategy's metric. Nothing is added then.
  *          FAILED_PRECONDITION  not inside this replica's function.

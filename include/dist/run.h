@@ -253,7 +253,7 @@ DIST_API DIST_NODISCARD dist_status dist_cancel_create(const dist_allocator *all
 /**
  * Asks, for good: what was begun with the object ends with CANCELLED, and so does, at once, what is begun with it
  * later. A run that waits for earlier ones never begins. A run under way ends as by dist_strategy_cancel(). A
- * collective, blocking, under way or planned, ends its group's meetings in that run, on every member.
+ * collective, blocking, under way or planned, ends its group's rounds in that run, on every member.
  *
  * Each report has `reason`. A second signal changes nothing. Nothing is left over for later: a run that has
  * ended, or a work that has, is not touched, nor any that comes after it.

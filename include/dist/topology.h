@@ -43,14 +43,14 @@ typedef struct dist_topology_options {
  *
  * Positions may be without a device: they are missing. Of two devices at one position the later one is there.
  *
- * Shape    mesh_shape: [rank], rank is 4. device_coordinates: [num_tasks, num_devices_per_task, rank]; NULL where there
+ * Shape    mesh_shape: [ndim], ndim is 4. device_coordinates: [num_tasks, num_devices_per_task, ndim]; NULL where there
  *          is no device.
  * Owns     Both arrays are copied. *out_topology is the caller's: dist_topology_destroy().
- * Errors   INVALID_ARGUMENT    NULL, another rank, a size below 1, a negative number, coordinates outside the mesh, more
- *                              than DIST_MAX_MESH_POSITIONS positions or devices.
+ * Errors   INVALID_ARGUMENT    NULL, another number of dimensions, a size below 1, a negative number, coordinates outside
+ *                              the mesh, more than DIST_MAX_MESH_POSITIONS positions or devices.
  *          RESOURCE_EXHAUSTED  no memory.
  */
-DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_shape, size_t rank,
+DIST_API DIST_NODISCARD dist_status dist_topology_create(const int32_t *mesh_shape, size_t ndim,
                                                          const int32_t *device_coordinates, int32_t num_tasks,
                                                          int32_t num_devices_per_task,
                                                          const dist_topology_options *options,
@@ -76,15 +76,16 @@ DIST_API void dist_topology_destroy(dist_topology *topology);
  *   - DIST_DEVICE_ORDER_AUTO: RING where it may be asked for, else MESH. Any other number: MESH, as in TensorFlow.
  *   - Where devices are missing, whatever the order: replicas take devices task by task.
  *
- * Shape    computation_shape, computation_stride: [rank], rank is 4; not read where both are NULL.
+ * Shape    computation_shape, computation_stride: [ndim], ndim is 4; not read where both are NULL.
  * Owns     *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT    NULL topology or out_assignment; another rank; a number below 1; blocks that do not fit the
- *                              mesh, or not so often; a negative number of replicas; RING where it may not be asked for;
- *                              where devices are missing, a stride, no replica, or fewer devices than are wanted.
+ * Errors   INVALID_ARGUMENT    NULL topology or out_assignment; another number of dimensions; a number below 1; blocks that
+ *                              do not fit the mesh, or not so often; a negative number of replicas; RING where it may not
+ *                              be asked for; where devices are missing, a stride, no replica, or fewer devices than are
+ *                              wanted.
  *          RESOURCE_EXHAUSTED  no memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_build(
-    dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t rank,
+    dist_topology *topology, const int32_t *computation_shape, const int32_t *computation_stride, size_t ndim,
     int32_t num_replicas, int32_t device_order, dist_device_assignment **out_assignment);
 
 /**
@@ -253,16 +254,16 @@ DIST_API DIST_NODISCARD dist_status dist_topology_explain(const dist_topology *t
  * Makes an assignment by hand (TensorFlow: DeviceAssignment(topology, core_assignment)). A device may be given to several,
  * and may be one that is missing.
  *
- * Shape    core_assignment: [num_replicas, num_logical_devices, rank], rank is 4; NULL where that is empty.
+ * Shape    core_assignment: [num_replicas, num_logical_devices, ndim], ndim is 4; NULL where that is empty.
  * Owns     The array is copied. *out_assignment is the caller's: dist_device_assignment_destroy(). It holds the topology.
- * Errors   INVALID_ARGUMENT    NULL, another rank, a negative number, coordinates outside the mesh, more devices than
- *                              DIST_MAX_MESH_POSITIONS.
+ * Errors   INVALID_ARGUMENT    NULL, another number of dimensions, a negative number, coordinates outside the mesh, more
+ *                              devices than DIST_MAX_MESH_POSITIONS.
  *          RESOURCE_EXHAUSTED  no memory.
  */
 DIST_API DIST_NODISCARD dist_status dist_device_assignment_create(dist_topology *topology,
                                                                   const int32_t *core_assignment,
                                                                   int32_t num_replicas,
-                                                                  int32_t num_logical_devices, size_t rank,
+                                                                  int32_t num_logical_devices, size_t ndim,
                                                                   dist_device_assignment **out_assignment);
 
 /**

@@ -3,8 +3,8 @@
  * @file
  * Work: collectives that do not wait, and plans.
  *
- * With dist_collective_options.out_work a collective returns at once: it is under way, and its tensors are the library's until it has
- * ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
+ * With dist_collective_options.out_work a collective returns at once: it is under way, and its tensors are the library's
+ * until it has ended. It begins when all members have come. Every member makes its asynchronous collectives of a group in the
  * same order; blocking ones are counted by themselves. Descriptions of tensors, options and splits are copied.
  *
  * Who does the work: the last member to come, where it is up to 64 KiB; else oneTBB's threads beside the replicas, and
@@ -75,7 +75,7 @@ DIST_API DIST_NODISCARD dist_status dist_work_wait_any(dist_work *const *works, 
                                                        size_t *out_index);
 
 /**
- * Ends the work that is under way, and with it all meetings of its group in this run, on every member: CANCELLED. Work
+ * Ends the work that is under way, and with it all rounds of its group in this run, on every member: CANCELLED. Work
  * that has ended: nothing happens.
  *
  * Context  Replica, the one that began it.

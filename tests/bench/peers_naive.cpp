@@ -19,7 +19,7 @@ class SpinBarrier {
  public:
   explicit SpinBarrier(int replicas) : lines_(static_cast<size_t>(replicas)) {}
   void meet(int replica) {
-    const uint32_t now = ++lines_[static_cast<size_t>(replica)].meetings;
+    const uint32_t now = ++lines_[static_cast<size_t>(replica)].rounds;
     lines_[static_cast<size_t>(replica)].there.store(now, std::memory_order_release);
     for (Line& line : lines_) {
       for (int looks = 0; static_cast<int32_t>(line.there.load(std::memory_order_acquire) - now) < 0;
@@ -33,7 +33,7 @@ class SpinBarrier {
   static constexpr int kLooks = 4000;
   struct alignas(128) Line {
     std::atomic<uint32_t> there{0};
-    uint32_t meetings = 0;
+    uint32_t rounds = 0;
   };
   std::vector<Line> lines_;
 };
@@ -99,7 +99,7 @@ class NaiveAllReduce final : public Side {
   std::vector<float*> in_, out_;
 };
 
-// The same for a list, in place: a slice of each tensor, between two meetings.
+// The same for a list, in place: a slice of each tensor, between two rounds.
 template <class Barrier>
 class NaiveList final : public Side {
  public:

@@ -71,7 +71,7 @@ std::unique_ptr<Side> libdist_sum(const Strategy& strategy, Exchanged& data, int
 enum class Naive { kStd, kSpin };
 // f32, in place or out of place.
 std::unique_ptr<Side> naive_all_reduce(Naive barrier, Data& data);
-std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors between two meetings
+std::unique_ptr<Side> naive_list(Naive barrier, DataList& list);  // all tensors between two rounds
 std::unique_ptr<Side> naive_handing(Naive barrier, Handing handing, Exchanged& data);
 std::unique_ptr<Side> naive_barrier(Naive barrier, int replicas);
 
@@ -88,7 +88,7 @@ std::unique_ptr<Side> openmp_empty_region(int threads);
 std::unique_ptr<Side> cache_line_hop(const CpuPair& between);
 
 // The sums of an all_reduce in place of 2 replicas, on two CPUs, one half each, again and again without ever
-// meeting: what moving the bytes takes.
+// round: what moving the bytes takes.
 std::unique_ptr<Side> loops_alone(Data& data, const CpuPair& on);
 
 // A sample is one pass of a = b = (a + b) / 2 over two arrays, cut over `threads`: all-reduce's own traffic.

@@ -10,13 +10,13 @@ from .constants import Collective
 
 
 class Straggler(NamedTuple):
-    """How often a replica was the last to come to the meetings of one tag, collective and group."""
+    """How often a replica was the last to come to the rounds of one tag, collective and group."""
 
     collective: Collective
     group: int
     """Which group of replicas met; 0: all."""
     replica: int
-    meetings: int
+    rounds: int
     """Of this tag, collective and group, whoever was last."""
     times_last: int
     mean_late_ns: int
@@ -50,7 +50,7 @@ class Inspection:
         return str(text.text())
 
     def stragglers(self) -> list[Straggler]:
-        """Who comes last: a table over the meetings that the recorder still holds, most often last first."""
+        """Who comes last: a table over the rounds that the recorder still holds, most often last first."""
         rows = _cdist.Stragglers()
         rows.read(self._native("dist_stragglers"))
         return [
@@ -58,7 +58,7 @@ class Inspection:
                 Collective(rows.collective(row)),
                 rows.group(row),
                 rows.replica(row),
-                rows.meetings(row),
+                rows.rounds(row),
                 rows.times_last(row),
                 rows.mean_late_ns(row),
                 rows.max_late_ns(row),

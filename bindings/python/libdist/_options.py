@@ -33,7 +33,7 @@ class Options(TypedDict, total=False):
     group: Optional[Group]
     """Who meets; None: all replicas."""
     cancel: Optional[Cancel]
-    """Ends the group's meetings in this run, for all its members; None: none."""
+    """Ends the group's rounds in this run, for all its members; None: none."""
     axis: int
     """The dimension that parts are cut from or joined along; negative ones count from the end."""
     numerics: int

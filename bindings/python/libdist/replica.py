@@ -111,7 +111,7 @@ class Replica(Collectives[Any], Devices):
         self._handle = handle
         self._over = False
         self._shared = shared
-        self._meetings = 0
+        self._rounds = 0
         self.strategy = strategy
         """The strategy that runs it."""
         self.id: int = _cdist.dist_replica_id(handle)
@@ -325,9 +325,9 @@ class Replica(Collectives[Any], Devices):
             )
 
     def _seen(self) -> Optional[values.Seen]:
-        """Where this meeting's arguments are looked up, so that one object given by all replicas is one value."""
-        self._meetings += 1
-        return self._shared.meeting(self._meetings) if self._shared is not None else None
+        """Where this round's arguments are looked up, so that one object given by all replicas is one value."""
+        self._rounds += 1
+        return self._shared.in_round(self._rounds) if self._shared is not None else None
 
     def _call(self, issue: Issue) -> Any:
         self._check(issue.name)

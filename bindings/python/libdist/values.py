@@ -231,19 +231,19 @@ class Seen:
 
 
 class Shared:
-    """A Seen for each meeting of a run: what the replicas give there is looked up by all of them."""
+    """A Seen for each round of a run: what the replicas give there is looked up by all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._meetings: dict[int, Seen] = {}
+        self._rounds: dict[int, Seen] = {}
 
-    def meeting(self, number: int) -> Seen:
-        """Of a replica's meeting `number`. Old ones are forgotten: not every replica comes to every one."""
+    def in_round(self, number: int) -> Seen:
+        """Of a replica's round `number`. Old ones are forgotten: not every replica comes to every one."""
         with self._lock:
-            seen = self._meetings.get(number)
+            seen = self._rounds.get(number)
             if seen is None:
-                seen = self._meetings[number] = Seen()
-                self._meetings.pop(number - 8, None)
+                seen = self._rounds[number] = Seen()
+                self._rounds.pop(number - 8, None)
             return seen
 
 

@@ -62,7 +62,7 @@ class Work:
         return index
 
     def cancel(self) -> None:
-        """Ends it, and all meetings of its group in this run, on every member."""
+        """Ends it, and all rounds of its group in this run, on every member."""
         _cdist.dist_work_cancel(self._native("dist_work_cancel"))
 
     def close(self) -> None:

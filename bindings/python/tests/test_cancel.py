@@ -133,10 +133,10 @@ class Cancels(unittest.TestCase):
             with self.subTest(begin=begin), self.assertRaises(libdist.DistError):
                 self.strategy.run(fn)
 
-        def meeting(replica):
+        def one_round(replica):
             return replica.merge_call(lambda strategy: 5, cancel=Cancel()), replica.barrier(cancel=Cancel())
 
-        self.assertEqual(self.strategy.run(meeting), [(5, None)] * 2)
+        self.assertEqual(self.strategy.run(one_round), [(5, None)] * 2)
 
     def test_deadlines(self):
         for run in self.runs():

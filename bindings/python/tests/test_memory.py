@@ -41,7 +41,7 @@ class Memory(unittest.TestCase):
         with Strategy(1) as strategy:
             strategy.run(step)
 
-    def test_meetings(self):
+    def test_rounds(self):
         def step(replica):
             ours = np.ones(8)
 

@@ -59,7 +59,7 @@ struct collective_options {
   const int64_t *splits = nullptr;  // all_to_all: a size for each member
   int64_t bytes_per_pack = 0;       // of a planned list
   int32_t implementation = DIST_COMMUNICATION_AUTO;
-  dist_cancel *cancel = nullptr;  // cancel::get(): ends the group's meetings in this run
+  dist_cancel *cancel = nullptr;  // cancel::get(): ends the group's rounds in this run
 
   dist_collective_options get() const noexcept {
     dist_collective_options given = DIST_COLLECTIVE_OPTIONS_INIT;
@@ -131,7 +131,7 @@ class work {
     return done != 0;
   }
   void wait(int64_t timeout_ns = 0) const { check(dist_work_wait(handle_, timeout_ns)); }
-  // Ends it, and all meetings of its group in this run, on every member.
+  // Ends it, and all rounds of its group in this run, on every member.
   void cancel() const { check(dist_work_cancel(handle_)); }
   dist_work *get() const noexcept { return handle_; }
 

@@ -80,7 +80,7 @@ static void the_late_one_leads_the_table(void **state) {
     assert_int_equal(rows[0].collective, DIST_COLLECTIVE_ALL_REDUCE);
     assert_int_equal(rows[0].group, 0);
     assert_int_equal(rows[0].replica, LATE);
-    assert_int_equal(rows[0].meetings, ROUNDS);
+    assert_int_equal(rows[0].rounds, ROUNDS);
     assert_int_equal(rows[0].times_last, ROUNDS);
     assert_true(rows[0].mean_late_ns > 0);
     assert_true(rows[0].max_late_ns >= rows[0].mean_late_ns);
@@ -104,10 +104,10 @@ static void rows_of_other_versions(void **state) {
   assert_int_equal(longer.known.replica, LATE);
   assert_int_equal(longer.unknown, 0);
   assert_int_equal(longer.behind, 7);
-  dist_straggler shorter = {.meetings = 7};
-  assert_ok(dist_stragglers(strategy, &shorter, offsetof(dist_straggler, meetings), 1, &n));
+  dist_straggler shorter = {.rounds = 7};
+  assert_ok(dist_stragglers(strategy, &shorter, offsetof(dist_straggler, rounds), 1, &n));
   assert_int_equal(shorter.replica, LATE);
-  assert_int_equal(shorter.meetings, 7);
+  assert_int_equal(shorter.rounds, 7);
   assert_ok(dist_strategy_destroy(strategy));
 }
 

@@ -147,7 +147,7 @@ static dist_status act(dist_replica *replica, void *user_data) {
   dist_status status = DIST_OK;
   if (s.planned) status = issue(replica, id, 1, 0, &s.works[id]);
   if (status != DIST_OK) {
-    /* The culprit was further, and gone, before this one came out of their meeting. */
+    /* The culprit was further, and gone, before this one came out of their round. */
   } else if (id == CULPRIT) {
     status = misbehave(replica, id);
   } else {

@@ -13,20 +13,20 @@ namespace golden::transcript {
 struct Extents {
   std::size_t n = 0;          // of all arrays that are not of what follows
   bool has_arrays = false;    // "n" is a parameter
-  bool is_divided = false;    // it is about a partition: `rank` is the tensor's
-  std::size_t rank = 0;       // numbers of a position in a mesh, or in a tensor
+  bool is_divided = false;    // it is about a partition: `ndim` is the tensor's
+  std::size_t ndim = 0;       // numbers of a position in a mesh, or in a tensor
   std::size_t positions = 0;  // of devices
   std::size_t missing = 0;    // positions without a device
   std::size_t replicas = 0;   // that were found
   std::size_t bytes = 0;
 
   std::size_t of(std::string_view key) const noexcept {
-    if (key == "device_coordinates" || key == "core_assignment") return positions * rank;
-    if (key == "missing_devices") return missing * rank;
+    if (key == "device_coordinates" || key == "core_assignment") return positions * ndim;
+    if (key == "missing_devices") return missing * ndim;
     if (key == "out_replicas") return replicas;
     for (const std::string_view one : {"mesh_shape", "computation_shape", "computation_stride", "coordinates",
                                        "out_coordinates", "out_tile", "out_begin", "out_size"}) {
-      if (key == one) return rank;
+      if (key == one) return ndim;
     }
     return n;
   }
@@ -51,26 +51,26 @@ struct Extents {
   void number(std::string_view key, std::size_t size) noexcept {
     if (key == "n" || key == "num_axes") n = size;
     if (key == "n") has_arrays = true;
-    if (key == "rank") rank = size;
+    if (key == "ndim") ndim = size;
     if (key == "num_tasks" || key == "num_replicas") positions = size;
     if (key == "num_devices_per_task" || key == "num_logical_devices") positions *= size;
     if (key == "out_n") replicas = size;
     if (key == "size_bytes" || key == "out_size_bytes") bytes = size;
   }
   void topology(const dist_topology* of) noexcept {
-    rank = static_cast<std::size_t>(dist_topology_mesh_rank(of));
+    ndim = static_cast<std::size_t>(dist_topology_mesh_rank(of));
     missing = dist_topology_num_missing_devices(of);
     positions = static_cast<std::size_t>(dist_topology_num_tasks(of)) *
                 static_cast<std::size_t>(dist_topology_num_devices_per_task(of));
   }
   void assignment(const dist_device_assignment* of) noexcept {
-    rank = static_cast<std::size_t>(dist_topology_mesh_rank(dist_device_assignment_topology(of)));
+    ndim = static_cast<std::size_t>(dist_topology_mesh_rank(dist_device_assignment_topology(of)));
     positions = static_cast<std::size_t>(dist_device_assignment_num_replicas(of)) *
                 static_cast<std::size_t>(dist_device_assignment_num_logical_devices(of));
   }
   void partition(const dist_partition& of) noexcept {
     is_divided = true;
-    rank = of.ndim;
+    ndim = of.ndim;
   }
   void value(const dist_value* of) noexcept {
     dist_partition of_it = DIST_PARTITION_INIT;

@@ -94,10 +94,10 @@ void a_wrong_answer_is_noticed(void**) {
 constexpr char kDivided[] =
     "dist-transcripts\t1\n"
     "case\texample\tTPUStrategy1x2/split\n"
-    "0\ttopology_create\tmesh_shape=(1 1 1 2)\trank=4\tdevice_coordinates=(0 0 0 0 0 0 0 1)\tnum_tasks=1\t"
+    "0\ttopology_create\tmesh_shape=(1 1 1 2)\tndim=4\tdevice_coordinates=(0 0 0 0 0 0 0 1)\tnum_tasks=1\t"
     "num_devices_per_task=2\t->\tstatus=0\tout=t1\n"
     "0\ttopology_serialized\ttopology=t1\t->\tout=u8:20:0a04010101021001180222080000000000000001\n"
-    "0\tdevice_assignment_build\ttopology=t1\tcomputation_shape=(1 1 1 2)\trank=4\tnum_replicas=1\t"
+    "0\tdevice_assignment_build\ttopology=t1\tcomputation_shape=(1 1 1 2)\tndim=4\tnum_replicas=1\t"
     "device_order=0\t->\tstatus=0\tout=a1\n"
     "0\ttopology_destroy\ttopology=t1\t->\n"
     "0\tdevice_assignment_coordinates\tassignment=a1\treplica=0\tlogical_device=1\t->\tstatus=0\tout=(0 0 0 "

@@ -16,7 +16,7 @@ def numbers(g, key):
 
 def positions(g, key, *sizes):
     """A flat array as Python has it: of arrays of positions."""
-    flat, shape = numbers(g, key) or [], (*(g.number(size) for size in sizes), g.number("rank"))
+    flat, shape = numbers(g, key) or [], (*(g.number(size) for size in sizes), g.number("ndim"))
     if min(shape) < 0 or np.prod(shape) != len(flat):
         raise NotInPython(f"{key} is an array, which has its own sizes")
     return np.array(flat, np.int64).reshape(shape)

@@ -42,7 +42,7 @@ public final class Cancel extends NativeObject {
 
     /**
      * Asks, for good: what was begun with it ends with CANCELLED, and so does, at once, what is begun with it
-     * later. A run that waits for earlier ones never begins. A collective ends its group's meetings in that
+     * later. A run that waits for earlier ones never begins. A collective ends its group's rounds in that
      * run, on every member. A second signal changes nothing.
      *
      * @param reason which every report then has

@@ -141,7 +141,7 @@ public final class CollectiveOptions {
         return options;
     }
 
-    /** What ends the group's meetings in this run, for all members. */
+    /** What ends the group's rounds in this run, for all members. */
     public CollectiveOptions cancel(Cancel cancel) {
         CollectiveOptions options = more();
         options.cancel = Objects.requireNonNull(cancel, "cancel");

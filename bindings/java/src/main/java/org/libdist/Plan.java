@@ -71,7 +71,7 @@ public final class Plan extends NativeObject {
         });
     }
 
-    /** Ends the round that is under way, and all meetings of its group in this run: CANCELLED. */
+    /** Ends the round that is under way, and all rounds of its group in this run: CANCELLED. */
     public void cancel() {
         ask(handle -> {
             DistModule.dist_work_cancel(handle);

@@ -3,16 +3,16 @@
 package org.libdist;
 
 /**
- * How often a replica was the last to come to the meetings of one tag, collective and group.
+ * How often a replica was the last to come to the rounds of one tag, collective and group.
  *
  * @param collective at which
  * @param group which group of replicas met; 0: all
  * @param replica who
- * @param meetings of this tag, collective and group, whoever was last
+ * @param rounds of this tag, collective and group, whoever was last
  * @param timesLast at least 1
  * @param meanLateNanos how long all others, all there, waited for it: the mean
  * @param maxLateNanos and the longest
  * @param tag "" where there was none
  */
-public record Straggler(Collective collective, int group, int replica, long meetings, long timesLast,
+public record Straggler(Collective collective, int group, int replica, long rounds, long timesLast,
         long meanLateNanos, long maxLateNanos, String tag) {}

@@ -412,7 +412,7 @@ public final class Strategy extends CrossReplica {
         return written((text, handle) -> text.write_metrics(handle, Texts.orNull(name)));
     }
 
-    /** Who comes last to the meetings that the recorder still holds, most often last first. */
+    /** Who comes last to the rounds that the recorder still holds, most often last first. */
     public List<Straggler> stragglers() {
         Stragglers rows = new Stragglers();
         try {
@@ -421,7 +421,7 @@ public final class Strategy extends CrossReplica {
                 List<Straggler> all = new ArrayList<>();
                 for (long i = 0; i < rows.size(); i++) {
                     all.add(new Straggler(Collective.of(rows.collective(i)), rows.group(i), rows.replica(i),
-                            rows.meetings(i), rows.times_last(i), rows.mean_late_ns(i), rows.max_late_ns(i),
+                            rows.rounds(i), rows.times_last(i), rows.mean_late_ns(i), rows.max_late_ns(i),
                             Texts.of(rows.tag(i))));
                 }
                 return all;

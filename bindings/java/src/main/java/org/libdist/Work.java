@@ -115,7 +115,7 @@ public final class Work extends CompletableFuture<Void> {
 
     /**
      * As {@link #get()}. On the replica's thread a peer that does not come in time ends the work, and the
-     * group's meetings of this run with it: that is an ExecutionException with DEADLINE_EXCEEDED.
+     * group's rounds of this run with it: that is an ExecutionException with DEADLINE_EXCEEDED.
      */
     @Override
     public Void get(long timeout, TimeUnit unit)
@@ -127,7 +127,7 @@ public final class Work extends CompletableFuture<Void> {
     }
 
     /**
-     * Ends it, and with it all meetings of its group in this run, on every member. Only on the replica's
+     * Ends it, and with it all rounds of its group in this run, on every member. Only on the replica's
      * thread.
      *
      * @return false: it had ended, or this is another thread

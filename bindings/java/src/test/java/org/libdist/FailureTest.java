@@ -290,11 +290,11 @@ final class FailureTest {
                 }, RunOptions.DEFAULT.cancel(inside))).status());
             }
             BindingTest.usable(strategy);
-            try (Cancel ofMeetings = new Cancel()) {
-                CollectiveOptions meeting = NONE.cancel(ofMeetings);
+            try (Cancel ofRounds = new Cancel()) {
+                CollectiveOptions meeting = NONE.cancel(ofRounds);
                 equal(Status.CANCELLED, thrown(DistException.class, () -> strategy.run(replica -> {
                     if (replica.id() == 1) {
-                        ofMeetings.signal("of one collective");
+                        ofRounds.signal("of one collective");
                     }
                     replica.barrier(meeting);
                 })).status());

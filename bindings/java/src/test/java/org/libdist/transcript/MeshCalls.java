@@ -42,7 +42,7 @@ final class MeshCalls {
     /** Flat coordinates as tables of rows. */
     private static int[][][] tables(Line l, String key, int count, int height) {
         int[] flat = l.has(key) ? ints(l, key) : new int[0];
-        int width = l.number("rank");
+        int width = l.number("ndim");
         int[][][] tables = new int[count][height][];
         for (int i = 0; i < count * height; i++) {
             tables[i / height][i % height] = Arrays.copyOfRange(flat, i * width, (i + 1) * width);
