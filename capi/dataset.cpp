@@ -139,13 +139,13 @@ dist_status dist_dataset_create_from_tensors(dist_strategy* strategy, const dist
                                              const dist_dataset_options* options,
                                              dist_dataset** out_dataset) {
   constexpr const char* kCall = "dist_dataset_create_from_tensors";
-  return create(
-      kCall, strategy, options, out_dataset,
-      [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
-        DIST_TRY(require(tensors, kCall, "tensors"));
-        DIST_TRY(check_list(tensors, n, kCall, "tensors"));
-        return Dataset::create_from_tensors(self.memory(), self.num_replicas(), {tensors, n}, wanted, out);
-      });
+  return create(kCall, strategy, options, out_dataset,
+                [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
+                  DIST_TRY(require(tensors, kCall, "tensors"));
+                  DIST_TRY(check_list(tensors, n, kCall, "tensors"));
+                  return Dataset::create_from_tensors(self.memory(), self.replicas().local(), {tensors, n},
+                                                      wanted, out);
+                });
 }
 
 dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_source_fn fn, void* user_data,
@@ -155,7 +155,7 @@ dist_status dist_dataset_create_from_callback(dist_strategy* strategy, dist_sour
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_callback(self.memory(), self.num_replicas(), fn, user_data,
+                  return Dataset::create_from_callback(self.memory(), self.replicas().local(), fn, user_data,
                                                        release, wanted, out);
                 });
 }
@@ -169,7 +169,7 @@ dist_status dist_dataset_create_from_files(dist_strategy* strategy, const char* 
                   DIST_TRY(require(names, kCall, "names"));
                   DIST_TRY(check_list(names, n, kCall, "names"));
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  return Dataset::create_from_files(self.memory(), self.num_replicas(), {names, n}, fn,
+                  return Dataset::create_from_files(self.memory(), self.replicas().local(), {names, n}, fn,
                                                     user_data, release, wanted, out);
                 });
 }
@@ -183,7 +183,7 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
                   HostMaker maker(fn, user_data);
                   const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED;
-                  return Dataset::create_from_function(self.memory(), self.num_replicas(), may_replicate,
+                  return Dataset::create_from_function(self.memory(), self.replicas().local(), may_replicate,
                                                        maker, wanted, out);
                 });
 }

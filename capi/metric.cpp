@@ -44,7 +44,7 @@ dist_status dist_metric_create(dist_strategy* strategy, int32_t kind, const char
     Strategy& self = capi::unwrap(strategy);
     DIST_TRY(self.check_cross_replica("dist_metric_create"));
     Ref<Metric> metric;
-    DIST_TRY(Metric::create(self.memory(), self.num_replicas(), kind, name, &metric));
+    DIST_TRY(Metric::create(self.memory(), self.replicas().local(), kind, name, &metric));
     *out_metric = wrap(metric.take());
     return kOk;
   });
@@ -103,7 +103,7 @@ dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_exam
     DIST_TRY(require(out, "dist_average_loss", "out"));
     // With the size of the global batch nobody needs to know how many replicas there are.
     if (replica != nullptr || global_batch_size == 0) DIST_TRY(check_replica(replica, "dist_average_loss"));
-    const int32_t num_replicas = replica == nullptr ? 1 : capi::unwrap(replica).num_replicas();
+    const int32_t num_replicas = replica == nullptr ? 1 : capi::unwrap(replica).replicas().global();
     return average_loss(num_replicas, *per_example_loss, sample_weight, global_batch_size, *out);
   });
 }
@@ -113,6 +113,6 @@ dist_status dist_scale_regularization_loss(dist_replica* replica, const dist_ten
     DIST_TRY(require(loss, "dist_scale_regularization_loss", "loss"));
     DIST_TRY(require(out, "dist_scale_regularization_loss", "out"));
     DIST_TRY(check_replica(replica, "dist_scale_regularization_loss"));
-    return scale_regularization_loss(capi::unwrap(replica).num_replicas(), *loss, *out);
+    return scale_regularization_loss(capi::unwrap(replica).replicas().global(), *loss, *out);
   });
 }

@@ -136,7 +136,7 @@ int32_t dist_replica_id(const dist_replica* replica) {
 }
 
 int32_t dist_replica_num_replicas(const dist_replica* replica) {
-  return replica == nullptr ? 0 : unwrap(replica).num_replicas();
+  return replica == nullptr ? 0 : unwrap(replica).replicas().global();
 }
 
 dist_strategy* dist_replica_strategy(const dist_replica* replica) {

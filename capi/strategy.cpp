@@ -95,7 +95,7 @@ dist_status dist_strategy_shutdown(dist_strategy* strategy, int64_t timeout_ns) 
 }
 
 int32_t dist_strategy_num_replicas(const dist_strategy* strategy) {
-  return strategy == nullptr ? 0 : unwrap(strategy).num_replicas();
+  return strategy == nullptr ? 0 : unwrap(strategy).replicas().global();
 }
 
 int32_t dist_strategy_kind(const dist_strategy* strategy) {
@@ -136,7 +136,7 @@ dist_status dist_strategy_query(const dist_strategy* strategy, dist_strategy_pro
     const Strategy& self = unwrap(strategy);
     dist_strategy_properties all = DIST_STRATEGY_PROPERTIES_INIT;
     all.kind = self.kind();
-    all.num_replicas = self.num_replicas();
+    all.num_replicas = self.replicas().local();
     all.num_parameter_devices = static_cast<int32_t>(self.devices().parameters().size());
     all.num_workers = 1;
     all.use_merge_call = 1;

@@ -55,7 +55,8 @@ dist_status create_distributed(dist_strategy* strategy, int32_t kind, dist_value
   return create(strategy, out_value, call, [&](Memory& memory, ValueRef* out) -> Status {
     std::span<Value* const> components;
     DIST_TRY(unwrap_items(items, n, call, &components));
-    return Value::create_distributed(memory, kind, components, unwrap(strategy).num_replicas(), call, out);
+    return Value::create_distributed(memory, kind, components, unwrap(strategy).replicas().local(), call,
+                                     out);
   });
 }
 

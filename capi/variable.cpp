@@ -58,7 +58,7 @@ Status read_variable_options(const dist_variable_options* given, dist_variable_o
   return check_partitions(known->partitions);
 }
 
-VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.num_replicas()}; }
+VariableHome home_of(Strategy& strategy) noexcept { return {strategy.layout(), strategy.replicas().local()}; }
 
 // What every function that gives a new value of a variable does around its own part.
 template <class Make>

@@ -144,8 +144,8 @@ Status work_alone(const Member& member, const Call& call) noexcept {
 }
 
 // One member's result is its contribution already; only bool may be written differently from how it is read.
-bool leaves_unchanged(const Call& call, int size) noexcept {
-  return size == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
+bool leaves_unchanged(const Call& call, int num_global) noexcept {
+  return num_global == 1 && call.in_place && call.plain() && call.op != DIST_REDUCE_USER &&
          std::none_of(call.in, call.in + call.n, [](const dist_tensor& t) { return t.dtype == DIST_BOOL; }) &&
          (call.collective == Collective::kAllReduce || call.collective == Collective::kReduce);
 }
@@ -163,7 +163,7 @@ Status check_and_meet(const Member& member, Call& call) noexcept {
   const auto published = [&] { record_arrival(member, signature, call.bytes, 0); };
   const bool empty = call.bytes == 0 && !call.must_fit();
   const Route route =
-      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, group.size()),
+      route_of({group.size(), group.oversubscribed(), empty || leaves_unchanged(call, member.num_global()),
                 call.can_travel(), call.sized_alike(), call.bytes});
   if (route == Route::kTravels) return reduce_at_once(member, call, published);
   if (route == Route::kNothing) return group.arrive(member.me, member.timeout_ns, published);

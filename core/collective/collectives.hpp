@@ -24,6 +24,9 @@ struct Member {
   std::size_t cache_bytes;          // of the last-level cache: larger results are stored past it
   Recorder* recorder = nullptr;     // NULL: nobody keeps a record
   CheckedCalls* checked = nullptr;  // NULL: every call is checked
+
+  // Of the collective, in all processes: a group's members are those of one.
+  int num_global() const noexcept { return group.size(); }
 };
 
 // What every report has, added to what Exchange::refuses() says.

@@ -35,9 +35,9 @@ bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) no
 // What replica r gives of a value: its view.
 Status view_of(const CrossReplica& context, const Variable& variable, Value& value, int32_t r,
                dist_tensor* out) {
-  if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.num_replicas) {
+  if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument("value is %s of %zu components for %d replicas: it was made for another strategy",
-                            Value::kind_name(value.kind()), value.items().size(), context.num_replicas);
+                            Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   const Value& own = value.distributed() ? *value.items()[static_cast<std::size_t>(r)] : value;
   if (!own.has_tensor()) {
@@ -139,7 +139,7 @@ Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t h
         "variable \"%s\": the MEAN of %s is %s, which it cannot hold; use SUM or ONLY_FIRST_REPLICA",
         variable.name(), dtype_name(dtype), dtype_name(dtype_of_mean(dtype)));
   }
-  std::pmr::vector<dist_tensor> parts(static_cast<std::size_t>(context.num_replicas), context.memory);
+  std::pmr::vector<dist_tensor> parts(static_cast<std::size_t>(context.replicas.local()), context.memory);
   for (std::size_t r = 0; r < parts.size(); ++r) {
     DIST_TRY(view_of(context, variable, merged, static_cast<int32_t>(r), &parts[r]));
     DIST_TRY(variable.check_assign(how, parts[r], "value"));
@@ -205,7 +205,7 @@ Status read(const CrossReplica& context, Variable& variable, ValueRef* out) {
 
 Status merged_assign(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
   const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
-  if (variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA || context.num_replicas == 1) {
+  if (variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA || context.replicas.global() == 1) {
     dist_tensor view{};
     ValueRef first;
     DIST_TRY(view_of(context, variable, merged, 0, &view));
@@ -222,10 +222,10 @@ Status merged_assign(const CrossReplica& context, Variable& variable, int32_t ho
 Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& slices) {
   DIST_TRY(check_owner(context, variable));
   DIST_TRY(check_scatter(variable, how));
-  if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.num_replicas) {
+  if (slices.distributed() && static_cast<int32_t>(slices.items().size()) != context.replicas.local()) {
     return invalid_argument(
         "slices is %s of %zu components for %d replicas: it was made for another strategy",
-        Value::kind_name(slices.kind()), slices.items().size(), context.num_replicas);
+        Value::kind_name(slices.kind()), slices.items().size(), context.replicas.local());
   }
   std::pmr::vector<Slices> rows(static_cast<std::size_t>(variable.num_copies()), context.memory);
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -238,7 +238,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
 
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {
   const bool common = merged.kind() != DIST_VALUE_PER_REPLICA;
-  const auto n = static_cast<std::size_t>(context.num_replicas);
+  const auto n = static_cast<std::size_t>(context.replicas.local());
   // Central storage has no copies to keep equal: every replica's rows are applied, one replica after the
   // other.
   const bool first = variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA && !variable.central();
@@ -250,7 +250,7 @@ Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t h
   for (std::size_t r = 0; r < rows.size(); ++r) {
     Value& own = common ? merged : *merged.items()[r];
     DIST_TRY(Slices::of(variable, how, own, &rows[r]));
-    if (mean && !common) DIST_TRY(rows[r].divide(context.num_replicas));
+    if (mean && !common) DIST_TRY(rows[r].divide(context.replicas.global()));
   }
   return apply_all(context, variable, how, rows);
 }

@@ -60,7 +60,9 @@ class CrossDevice final : public Counted {
   Status check_elements(const dist_tensor& value, std::size_t bytes) const noexcept;
 
   // The context of these operations for `n` replicas without a strategy.
-  CrossReplica alone(int32_t n) noexcept { return {&memory(), n, &arena_, DIST_STRATEGY_MIRRORED, this}; }
+  CrossReplica alone(int32_t n) noexcept {
+    return {&memory(), ReplicaCount(n), &arena_, DIST_STRATEGY_MIRRORED, this};
+  }
 
  private:
   template <class T, class... Arguments>

@@ -6,6 +6,7 @@
 
 #include "core/base/arena.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/replica_count.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -14,7 +15,7 @@ class CrossDevice;
 
 struct CrossReplica {
   Memory* memory;
-  int32_t num_replicas;
+  ReplicaCount replicas;
   Arena* arena;
   int32_t kind = DIST_STRATEGY_MIRRORED;
   const CrossDevice* cross_device = nullptr;  // NULL: libdist reduces

@@ -16,20 +16,20 @@ Status check_value(const CrossReplica& context, const Value& value) noexcept {
     return invalid_argument("destination: %s does not lie in one place; give one of its values",
                             Value::kind_name(value.kind()));
   }
-  if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.num_replicas) {
+  if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument(
         "destination: %s of %zu components for %d replicas: it was made for another strategy",
-        Value::kind_name(value.kind()), value.items().size(), context.num_replicas);
+        Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
   return kOk;
 }
 
 // A variable is where its copies are.
 Status place_of(const CrossReplica& context, const Variable& variable, Place* out) noexcept {
-  if (variable.mirrored() && variable.num_replicas() != context.num_replicas) {
+  if (variable.mirrored() && variable.num_replicas() != context.replicas.local()) {
     return invalid_argument(
         "destination: variable \"%s\" has %d copies for %d replicas: it is another strategy's",
-        variable.name(), variable.num_replicas(), context.num_replicas);
+        variable.name(), variable.num_replicas(), context.replicas.local());
   }
   out->mirrored = variable.mirrored();
   return kOk;
@@ -64,12 +64,12 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
   if (destination.value != nullptr) DIST_TRY(check_value(context, *destination.value));
   if (destination.device != nullptr) {
     int32_t id;
-    DIST_TRY(replica_of_device(destination.device, context.num_replicas, &id));
+    DIST_TRY(replica_of_device(destination.device, context.replicas.local(), &id));
     DeviceName device;
     if (id < 0) DIST_TRY(DeviceName::parse(destination.device, "destination", &device));
     return kOk;
   }
-  if (context.num_replicas == 1) return kOk;
+  if (context.replicas.local() == 1) return kOk;
   if (set == 0 && !destination.everywhere) {
     return invalid_argument(
         "a destination has no field set; set variable, value or device, or give no destination (NULL) for "
@@ -84,11 +84,11 @@ Status resolve(const CrossReplica& context, const Destination& destination, Plac
 }
 
 Status put(const CrossReplica& context, Place place, ValueRef result, ValueRef* out) {
-  if (!place.mirrored || context.num_replicas == 1) {
+  if (!place.mirrored || context.replicas.local() == 1) {
     *out = std::move(result);
     return kOk;
   }
-  const std::pmr::vector<Value*> components(static_cast<std::size_t>(context.num_replicas), result.get(),
+  const std::pmr::vector<Value*> components(static_cast<std::size_t>(context.replicas.local()), result.get(),
                                             context.memory);
   return Value::create(*context.memory, DIST_VALUE_MIRRORED, components, out);
 }

@@ -82,10 +82,10 @@ class Gatherer {
   Status gather(Value& value, const Path& path, ValueRef* out) {
     if (value.is_nest()) return gather_items(value, path, out);
     if (!value.distributed()) return gather_undistributed(value, path, out);
-    if (static_cast<int32_t>(value.items().size()) != context_.num_replicas) {
+    if (static_cast<int32_t>(value.items().size()) != context_.replicas.local()) {
       return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
                               PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
-                              context_.num_replicas);
+                              context_.replicas.local());
     }
     return gather_components(value, path, out);
   }
@@ -109,13 +109,13 @@ class Gatherer {
       *out = ValueRef::share(&value);
       return kOk;
     }
-    if (variable->num_copies() != context_.num_replicas) {
+    if (variable->num_copies() != context_.replicas.local()) {
       return invalid_argument(
           "%s is a variable of %d copies for %d replicas: it was made for another strategy",
-          PathText(path).c_str(), variable->num_copies(), context_.num_replicas);
+          PathText(path).c_str(), variable->num_copies(), context_.replicas.local());
     }
     std::pmr::vector<dist_tensor> tensors(context_.memory);
-    for (int32_t r = 0; r < context_.num_replicas; ++r) tensors.push_back(variable->component(r));
+    for (int32_t r = 0; r < context_.replicas.local(); ++r) tensors.push_back(variable->component(r));
     return join(context_, tensors, axis_, path, out);
   }
 
@@ -173,7 +173,7 @@ Status join(const CrossReplica& context, std::span<const dist_tensor> tensors, i
 }
 
 Status gather(const CrossReplica& context, Value& value, int32_t axis, ValueRef* out) {
-  if (context.num_replicas == 1 && !value.distributed()) {
+  if (context.replicas.global() == 1 && !value.distributed()) {
     *out = ValueRef::share(&value);
     return kOk;
   }

@@ -35,7 +35,7 @@ Status reduce_by_host(const CrossReplica& context, dist_reduce_op op, std::span<
 }
 
 Status broadcast_by_host(const CrossReplica& context, const dist_tensor& value, ValueRef* out) {
-  const auto n = static_cast<std::size_t>(context.num_replicas);
+  const auto n = static_cast<std::size_t>(context.replicas.local());
   dist_tensor wanted = value;
   wanted.data = nullptr;
   wanted.strides = nullptr;

@@ -35,7 +35,7 @@ Status part_of(Memory& memory, Value& value, int32_t replica, ValueRef* out) {
 Status local_results(const CrossReplica& context, Value& value, ValueRef* out) {
   Memory& memory = *context.memory;
   const int32_t n = value.distributed()           ? static_cast<int32_t>(value.items().size())
-                    : value.is_nest()             ? context.num_replicas
+                    : value.is_nest()             ? context.replicas.local()
                     : value.variable() != nullptr ? value.variable()->num_copies()
                                                   : 1;
   std::pmr::vector<ValueRef> results(static_cast<std::size_t>(n), &memory);

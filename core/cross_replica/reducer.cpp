@@ -57,26 +57,26 @@ Status Reducer::add_items(Value& value, const Path& path, ValueRef* out) {
 }
 
 Status Reducer::check_components(const Value& value, const Path& path) const noexcept {
-  if (value.items().size() == static_cast<std::size_t>(num_replicas())) return kOk;
+  if (value.items().size() == static_cast<std::size_t>(num_local())) return kOk;
   return invalid_argument("%s is %s of %zu components for %d replicas: it was made for another strategy",
                           PathText(path).c_str(), Value::kind_name(value.kind()), value.items().size(),
-                          num_replicas());
+                          num_local());
 }
 
 // A copy for each replica, or where it is not reduced, one for all.
 Status Reducer::check_copies(const Variable& variable, const Path& path) const noexcept {
   const bool folded = variable.sync_on_read();
-  if (variable.num_copies() == num_replicas()) return kOk;
+  if (variable.num_copies() == num_local()) return kOk;
   if (to_one_tensor() ? variable.num_copies() == 1 : !folded) return kOk;
   return invalid_argument("%s: variable \"%s\" has %d copies for %d replicas: it is another strategy's",
-                          PathText(path).c_str(), variable.name(), variable.num_copies(), num_replicas());
+                          PathText(path).c_str(), variable.name(), variable.num_copies(), num_local());
 }
 
 // A distributed value: a fold over its components, which may be nests or indexed slices. One component is
 // what it is, whatever it is.
 Status Reducer::add_components(Value& value, const Path& path, ValueRef* out) {
   DIST_TRY(check_components(value, path));
-  if (axes_.empty() && num_replicas() == 1) {
+  if (axes_.empty() && context_.replicas.global() == 1) {
     *out = value.items()[0];
     return kOk;
   }
@@ -105,7 +105,7 @@ Status Reducer::add_slices(std::span<Value* const> components, const Path& path,
 
 // What every replica has in common, each its own copy where it is a variable.
 Status Reducer::add_copies(Value& value, const Path& path, ValueRef* out) {
-  const std::pmr::vector<Value*> copies(static_cast<std::size_t>(num_replicas()), &value, context_.memory);
+  const std::pmr::vector<Value*> copies(static_cast<std::size_t>(num_local()), &value, context_.memory);
   return add_tensors(copies, path, out);
 }
 
@@ -116,7 +116,7 @@ Status Reducer::add_equal(Value& value, const Path& path, ValueRef* out) {
       !value.distributed() && variable == nullptr &&
       (rules_ == ReduceRules::kAlone ||
        (rules_ == ReduceRules::kBatch && context_.kind == DIST_STRATEGY_CENTRAL_STORAGE));
-  if (op_ == DIST_REDUCE_SUM && num_replicas() != 1 && !one_contribution) {
+  if (op_ == DIST_REDUCE_SUM && context_.replicas.global() != 1 && !one_contribution) {
     return invalid_argument(
         "SUM of %s, which is %s and not per-replica: use MEAN, or give every replica's own part",
         PathText(path).c_str(), Value::kind_name(value.kind()));

@@ -38,7 +38,7 @@ class Reducer {
   Status run();
 
  private:
-  int32_t num_replicas() const noexcept { return context_.num_replicas; }
+  int32_t num_local() const noexcept { return context_.replicas.local(); }
   bool to_one_tensor() const noexcept { return rules_ == ReduceRules::kReduce; }
 
   Status add_items(Value& value, const Path& path, ValueRef* out);

@@ -41,7 +41,7 @@ Status update(const CrossReplica& context, Variable& variable, const UpdateFn& f
     return invalid_argument("args is %s; give a list of the update function's arguments, or NULL",
                             Value::kind_name(args->kind()));
   }
-  const auto n = static_cast<std::size_t>(context.num_replicas);
+  const auto n = static_cast<std::size_t>(context.replicas.local());
   std::pmr::vector<ValueRef> components(n, context.memory);
   for (std::size_t r = 0; r < n; ++r) {
     DIST_TRY(component_of(*context.memory, args, static_cast<int32_t>(r), &components[r]));

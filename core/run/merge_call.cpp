@@ -38,9 +38,9 @@ class Merging {
 // The arguments of all replicas as one list, merged item by item.
 Status merge_arguments(Replica& replica, Memory& memory, ValueRef* out) {
   std::pmr::vector<Value*> given(&memory);
-  given.reserve(static_cast<std::size_t>(replica.num_replicas()));
+  given.reserve(static_cast<std::size_t>(replica.replicas().local()));
   std::size_t lists = 0;
-  for (int p = 0; p < replica.num_replicas(); ++p) {
+  for (int p = 0; p < replica.replicas().local(); ++p) {
     const void* args = replica.group().slot(replica.id(), p).extra;
     given.push_back(static_cast<Value*>(const_cast<void*>(args)));
     lists += args != nullptr;

@@ -11,6 +11,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/os/thread.hpp"
+#include "core/base/replica_count.hpp"
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
@@ -48,7 +49,7 @@ class Replica {
   bool is_device() const noexcept { return part_of_ >= 0; }
   // Whose components of values and copies of variables it sees: a logical device those of its replica.
   int copy() const noexcept { return is_device() ? part_of_ : id_; }
-  int num_replicas() const noexcept { return group_.size(); }
+  ReplicaCount replicas() const noexcept { return ReplicaCount(group_.size()); }
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }
   Recorder& recorder() const noexcept { return recorder_; }

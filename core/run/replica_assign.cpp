@@ -13,7 +13,7 @@ namespace {
 // copy at the same time.
 Status check_use(const Replica& replica, const Variable& variable, bool writes) noexcept {
   if (&variable.memory() == &replica.pool().memory()) return kOk;
-  if (variable.plain() && (!writes || replica.num_replicas() == 1)) return kOk;
+  if (variable.plain() && (!writes || replica.replicas().local() == 1)) return kOk;
   return failed_precondition(
       "variable \"%s\" belongs to another strategy, and strategies do not mix: inside replica %d's run use "
       "variables that were made with its strategy",
@@ -31,7 +31,7 @@ Status find_own(const Replica& replica, const Variable& variable, bool* out_own)
         "replicas give becomes one value; make it with SUM, MEAN or ONLY_FIRST_REPLICA",
         variable.name());
   }
-  *out_own = none || variable.sync_on_read() || replica.num_replicas() == 1;
+  *out_own = none || variable.sync_on_read() || replica.replicas().global() == 1;
   return kOk;
 }
 
@@ -129,8 +129,8 @@ Status replica_scatter(Replica& replica, const CrossReplica& context, const Memb
   DIST_TRY(component_of(*context.memory, &slices, replica.id(), &given));
   Slices rows;
   DIST_TRY(Slices::of(variable, how, *given, &rows));
-  const bool own =
-      replica.num_replicas() == 1 || (variable.mirrored() && variable.aggregation() == DIST_AGGREGATION_NONE);
+  const bool own = replica.replicas().global() == 1 ||
+                   (variable.mirrored() && variable.aggregation() == DIST_AGGREGATION_NONE);
   if (!own) return meet(replica, member, {context, variable, how, merged_scatter}, kScatter + how, *given);
   rows.apply(how, variable, replica.id());
   return kOk;

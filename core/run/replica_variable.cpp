@@ -51,7 +51,7 @@ Status check_fits(const Variable& variable, const Request& request, int32_t repl
 }
 
 Status find_or_create(const Merging& merging, Value& merged) {
-  const int32_t n = merging.context.num_replicas;
+  const int32_t n = merging.context.replicas.local();
   const Request& first = request_of(merged, 0);
   DIST_TRY(check_names(merged, n, first.options.name));
   Variable* variable = merging.registry.find(first.options.name);

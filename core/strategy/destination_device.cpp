@@ -12,7 +12,7 @@ Status device_of(Strategy& strategy, const Destination& destination, DeviceName*
   }
   const auto workers = strategy.devices().workers();
   const auto parameters = strategy.devices().parameters();
-  if (context.num_replicas == 1) {
+  if (context.replicas.local() == 1) {
     // Values stay what they are, and where.
     *out = workers.empty() ? DeviceName() : workers[0];
     return kOk;
@@ -22,7 +22,7 @@ Status device_of(Strategy& strategy, const Destination& destination, DeviceName*
     return kOk;
   }
   int32_t replica;
-  DIST_TRY(replica_of_device(destination.device, context.num_replicas, &replica));
+  DIST_TRY(replica_of_device(destination.device, context.replicas.local(), &replica));
   if (replica >= 0) {
     *out = workers[static_cast<std::size_t>(replica)];
     return kOk;

@@ -42,7 +42,7 @@ void write_quota(TextOut& out, double quota) {
 void write_width(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
   const int usable = usable_cpus(origin.allowed_cpus, origin.cpu_quota);
-  out.add("replicas: %d, ", strategy.num_replicas());
+  out.add("replicas: %d, ", strategy.replicas().local());
   if (has_one_replica(origin.kind)) {
     out.put("since a one-device or default strategy has one\n");
   } else if (origin.num_replicas != 0) {
@@ -95,7 +95,7 @@ void write_logical_devices(const Strategy& strategy, TextOut& out) {
 
 void write_threads(Strategy& strategy, TextOut& out) {
   const StrategyOrigin& origin = strategy.origin();
-  const int last = strategy.num_replicas() - 1;
+  const int last = strategy.replicas().local() - 1;
   out.put("threads: ");
   if (origin.threads == DIST_THREADS_HOST) {
     out.put("the host's own, which enter and leave; libdist has started none for replicas\n");
@@ -129,7 +129,7 @@ void write_pinned(Strategy& strategy, TextOut& out) {
               : "each library thread on the CPU that fewest of this process's library threads were kept on "
                 "at creation, neighbours near");
   const char* before = ": ";
-  for (int r = 0; r < strategy.num_replicas(); ++r) {
+  for (int r = 0; r < strategy.replicas().local(); ++r) {
     for (int d = 0; d < devices; ++d) {
       if (has_caller && r == 0 && d == 0) continue;
       out.add("%sreplica %d", before, r);
@@ -164,7 +164,8 @@ void write_loops(Strategy& strategy, TextOut& out) {
   }
   const Placement& placement = strategy.placement();
   const StrategyOrigin& origin = strategy.origin();
-  const int share = std::max(1, usable_cpus(origin.allowed_cpus, origin.cpu_quota) / strategy.num_replicas());
+  const int share =
+      std::max(1, usable_cpus(origin.allowed_cpus, origin.cpu_quota) / strategy.replicas().local());
   out.add("has %d of the usable CPUs in each replica, its own thread's among them; ", share);
   if (placement.num_domains() == 0) {
     out.put("on any CPU, as libdist sees one NUMA domain\n");
@@ -172,7 +173,7 @@ void write_loops(Strategy& strategy, TextOut& out) {
     out.put("so it runs on the replica's own thread alone\n");
   } else {
     out.put("oneTBB's workers are on a NUMA domain meanwhile, the replica's own thread is not moved");
-    for (int r = 0; r < strategy.num_replicas(); ++r) {
+    for (int r = 0; r < strategy.replicas().local(); ++r) {
       const CpuSet* const domain = placement.domain_of(r, 0, share);
       out.add("%s replica %d on ", r == 0 ? ":" : ",", r);
       if (domain != nullptr) {
@@ -227,7 +228,7 @@ const char* words_of(Route route) noexcept {
 
 // As an all_reduce of one tensor goes, size by size.
 void write_routes(Strategy& strategy, TextOut& out) {
-  RouteQuestion question{.members = strategy.num_replicas(),
+  RouteQuestion question{.members = strategy.replicas().local(),
                          .oversubscribed = strategy.group().oversubscribed(),
                          .can_travel = true,
                          .sized_alike = true,
@@ -249,7 +250,7 @@ void write_routes(Strategy& strategy, TextOut& out) {
 
 void write_algorithms(Strategy& strategy, TextOut& out) {
   const std::size_t cache = last_level_cache_bytes();
-  const auto replicas = static_cast<std::size_t>(strategy.num_replicas());
+  const auto replicas = static_cast<std::size_t>(strategy.replicas().local());
   write_routes(strategy, out);
   const StrategyOrigin& origin = strategy.origin();
   const bool helped = origin.threads != DIST_THREADS_HOST;
@@ -257,7 +258,7 @@ void write_algorithms(Strategy& strategy, TextOut& out) {
       "asynchronous: done by who comes last, %swho waits for them; up to %s (async_bytes) for those under "
       "way, %zu bytes one of all replicas\n",
       helped ? "oneTBB's workers and " : "and, as libdist starts no thread here, ",
-      Size(strategy.async_memory().limit()).text, Places::bytes_of_one(strategy.num_replicas()));
+      Size(strategy.async_memory().limit()).text, Places::bytes_of_one(strategy.replicas().local()));
   out.add("stores: past the cache for results above %s that are not in place\n",
           Size(Exchange::stream_bytes(replicas, cache)).text);
   out.add("block: %s, after which a replica looks whether the group is in trouble\n",
@@ -278,7 +279,7 @@ void write_groups(Strategy& strategy, TextOut& out) {
   strategy.pool().groups().each([&](const Group& group) {
     shapes.push_back({group.number(), group.size()});
   });
-  out.add("groups: 0 of all %d replicas", strategy.num_replicas());
+  out.add("groups: 0 of all %d replicas", strategy.replicas().local());
   for (const Shape& shape : shapes) out.add(", %d of %d", shape.number, shape.size);
   out.put("\n");
 }

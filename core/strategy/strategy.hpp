@@ -73,7 +73,7 @@ class Strategy final : public Counted {
   int32_t layout() const noexcept { return kind() == DIST_STRATEGY_MESH ? DIST_STRATEGY_MIRRORED : kind(); }
   // TensorFlow's experimental_between_graph: true of central storage alone.
   bool between_graph() const noexcept { return kind() == DIST_STRATEGY_CENTRAL_STORAGE; }
-  int32_t num_replicas() const noexcept { return pool_.num_replicas(); }
+  ReplicaCount replicas() const noexcept { return ReplicaCount(pool_.num_replicas()); }
   ReplicaPool& pool() noexcept { return pool_; }
   Group& group() noexcept { return group_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
@@ -89,7 +89,7 @@ class Strategy final : public Counted {
   bool spmd() const noexcept { return spmd_; }
   const Placement& placement() const noexcept { return placement_; }
   CrossReplica cross_replica() noexcept {
-    return {&memory(), num_replicas(), &arena_, layout(), cross_device_.get()};
+    return {&memory(), replicas(), &arena_, layout(), cross_device_.get()};
   }
 
   // FAILED_PRECONDITION in a forked child, where the threads are not.

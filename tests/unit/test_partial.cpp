@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/base/tensor.hpp"
@@ -66,6 +67,30 @@ struct Sources {
 
 using Bytes = std::vector<std::byte>;
 
+template <class Bits>
+void unite_nans(Bytes& bytes, Bits infinity) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, &bytes[at], sizeof bits);
+    const auto magnitude = static_cast<Bits>(bits << 1) >> 1;
+    if (magnitude > infinity) bits = static_cast<Bits>(infinity + 1);
+    std::memcpy(&bytes[at], &bits, sizeof bits);
+  }
+}
+
+// Which NaN comes out of several is the CPU's and the compiler's choice, in one pass as in several: all are one.
+Bytes with_one_nan(Bytes bytes, dist_dtype dtype) {
+  switch (dtype) {
+    case DIST_F16: unite_nans<uint16_t>(bytes, 0x7C00); break;
+    case DIST_BF16: unite_nans<uint16_t>(bytes, 0x7F80); break;
+    case DIST_F32:
+    case DIST_COMPLEX64: unite_nans<uint32_t>(bytes, 0x7F800000); break;
+    case DIST_F64: unite_nans<uint64_t>(bytes, 0x7FF0000000000000); break;
+    default: break;
+  }
+  return bytes;
+}
+
 class Fold {
  public:
   Fold(dist_dtype dtype, dist_reduce_op op, bool weighted, const Sources& sources)
@@ -83,7 +108,7 @@ class Fold {
       reduce_kernel(dtype_,
                     op_)({sources_.src.data(), &to, num, 1, sources_.count, static_cast<double>(num), false});
     }
-    return out;
+    return with_one_nan(std::move(out), result_);
   }
 
   // Cut before each of `cuts`, which ascend.
@@ -104,7 +129,7 @@ class Fold {
     std::byte* to = out.data();
     const double divisor = weighted_ ? total : static_cast<double>(sources_.src.size());
     finish_partial(dtype_, op_, {at, &to, 1, sources_.count, divisor, weighted_, false});
-    return out;
+    return with_one_nan(std::move(out), result_);
   }
 
  private:
@@ -150,7 +175,11 @@ void partials_have_the_bits_of_one_pass(void**) {
           if (weighted && op != DIST_REDUCE_MEAN) continue;
           const Fold fold(dtype, op, weighted, sources);
           const Bytes expected = fold.in_one_pass();
-          assert_true(fold.in_partials({}) == expected);
+          if (fold.in_partials({}) != expected) {
+            std::printf("# %s, operator %d, weighted %d: %zu contributions in one partial\n",
+                        dtype_name(dtype), op, weighted, num);
+            fail();
+          }
           for_cuts(num, random, [&](const std::vector<std::size_t>& cuts) {
             ++checked;
             if (fold.in_partials(cuts) == expected) return;

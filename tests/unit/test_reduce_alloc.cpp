@@ -31,7 +31,7 @@ class Fixture {
  public:
   Fixture() : arena_(*memory_, 2) {}
   Memory& memory() { return *memory_; }
-  CrossReplica context() { return {&*memory_, kReplicas, &arena_}; }
+  CrossReplica context() { return {&*memory_, ReplicaCount(kReplicas), &arena_}; }
 
   ValueRef tensor(dist_dtype dtype, std::vector<int64_t> shape, bool gaps = false) {
     static const std::array<std::byte, 4096> kZeros{};

@@ -66,7 +66,7 @@ VALID_HERE = {
     ("dist_reduce_apply", "parameters"): "&f->tensors[1]",
 }
 VALID_BY_NAME = {
-    "n": "1", "num_axes": "1", "rank": "4", "capacity": "1", "row_bytes": "sizeof(dist_straggler)", "size_bytes": "256",
+    "n": "1", "num_axes": "1", "ndim": "4", "capacity": "1", "row_bytes": "sizeof(dist_straggler)", "size_bytes": "256",
     "index": "0", "tensor:size_t": "0", "how": "DIST_ASSIGN", "op": "DIST_REDUCE_SUM", "kind": "0", "root": "0",
     "num_replicas": "1", "num_logical_devices": "1", "num_tasks": "1", "num_devices_per_task": "1", "num_workers": "1",
     "num_replicas_per_worker": "1", "worker": "0", "global_batch_size": "4", "begin": "0", "end": "4", "grain": "1",
