@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "capi/guard.hpp"
+#include "core/base/collective_traits.hpp"
 #include "core/base/names.hpp"
 #include "core/base/tensor.hpp"
 
@@ -80,7 +81,7 @@ constexpr Domain kDomains[] = {
     {"DTYPE", "type of elements", DIST_F16, DIST_BOOL, dtype_name},
     {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, op_name},
     {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN, op_name},
-    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_RESHARD, collective_name},
+    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, kLastCollective, collective_name},
     {"SYNCHRONIZATION", "synchronization of variables", DIST_SYNCHRONIZATION_AUTO,
      DIST_SYNCHRONIZATION_ON_READ, named<kSynchronizationNames>},
     {"AGGREGATION", "aggregation of variables", DIST_AGGREGATION_NONE, DIST_AGGREGATION_ONLY_FIRST_REPLICA,
@@ -92,6 +93,13 @@ constexpr Domain kDomains[] = {
     {"INPUT_MODE", "mode of input", DIST_INPUT_PER_WORKER, DIST_INPUT_PER_REPLICA, named<kInputModeNames>},
     {"SHARD_POLICY", "policy of sharding", DIST_SHARD_OFF, DIST_SHARD_HINT, named<kShardNames>}};
 static_assert(std::size(kDomains) == DIST_ENUM_SHARD_POLICY);
+
+// Of one domain.
+constexpr std::size_t most_names() noexcept {
+  int32_t most = 0;
+  for (const Domain& domain : kDomains) most = std::max(most, domain.last - domain.first + 1);
+  return static_cast<std::size_t>(most);
+}
 
 // NULL for a number that is no domain's.
 const Domain* domain_of(int32_t number) noexcept {
@@ -122,7 +130,7 @@ dist_status dist_enum_from_name(int32_t domain, const char* name, int32_t* out_v
     if (known == nullptr) return no_domain(domain);
     DIST_TRY(require(name, "dist_enum_from_name", "name"));
     DIST_TRY(require(out_value, "dist_enum_from_name", "out_value"));
-    Named names[DIST_COLLECTIVE_RESHARD];  // the longest domain's
+    Named names[most_names()];
     std::size_t count = 0;
     for (int32_t value = known->first; value <= known->last; ++value) {
       const char* const each = known->name_of(value);

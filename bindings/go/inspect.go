@@ -40,7 +40,7 @@ type Straggler struct {
 	Collective Collective
 	Group      int // which group of replicas met; 0: all
 	Replica    int
-	Rounds   int64         // of this tag, collective and group, whoever was last
+	Rounds     int64         // of this tag, collective and group, whoever was last
 	TimesLast  int64         // at least 1
 	MeanLate   time.Duration // how long all others, all there, waited for it
 	MaxLate    time.Duration
@@ -67,7 +67,7 @@ func (s *Strategy) Stragglers() ([]Straggler, error) {
 			Collective: Collective(rows.Collective(row)),
 			Group:      rows.Group(row),
 			Replica:    rows.Replica(row),
-			Rounds:   rows.Rounds(row),
+			Rounds:     rows.Rounds(row),
 			TimesLast:  rows.Times_last(row),
 			MeanLate:   time.Duration(rows.Mean_late_ns(row)),
 			MaxLate:    time.Duration(rows.Max_late_ns(row)),

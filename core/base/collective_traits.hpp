@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "dist/types.h"
 
@@ -100,7 +101,8 @@ inline constexpr CollectiveTraits kTraits[] = {
     {.name = "halo_exchange", .beyond_words = "other widths or edges"},
     {.name = "reshard", .beyond_words = "other partitions"},
 };
-static_assert(sizeof kTraits / sizeof kTraits[0] == DIST_COLLECTIVE_RESHARD + 1);
+inline constexpr auto kLastCollective = static_cast<int32_t>(std::size(kTraits)) - 1;
+static_assert(kLastCollective == DIST_COLLECTIVE_RESHARD);
 
 constexpr const CollectiveTraits& traits_of(Collective collective) noexcept {
   return kTraits[static_cast<std::size_t>(collective)];

@@ -105,8 +105,7 @@ const char* status_name(dist_status code) noexcept {
 }
 
 const char* collective_name(int32_t collective) noexcept {
-  constexpr int32_t kLast = DIST_COLLECTIVE_RESHARD;
-  return collective > DIST_COLLECTIVE_NONE && collective <= kLast
+  return collective > DIST_COLLECTIVE_NONE && collective <= kLastCollective
              ? kTraits[static_cast<std::size_t>(collective)].name
              : "no collective";
 }

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "core/base/os/thread.hpp"
-#include "core/base/source_call.hpp"
 #include "core/run/current.hpp"
 #include "core/run/replica_pool.hpp"
 
@@ -90,7 +89,6 @@ Status ReplicaPool::run_is_late() noexcept {
 }
 
 Status ReplicaPool::enter(int id, Replica** out) noexcept {
-  DIST_TRY(check_not_in_source("dist_replica_enter"));
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy has threads of its own: use dist_run(), or create it with "

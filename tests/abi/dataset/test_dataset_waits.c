@@ -172,10 +172,43 @@ static void a_run_ends_whose_source_is_stuck(void **state) {
   assert_ok(dist_strategy_destroy(s.strategy));
 }
 
+/* ---- What a source may ask ---- */
+
+static dist_status asks_who_has_it(int64_t index, dist_value **out_element, void *user_data) {
+  (void)index;
+  scene *s = user_data;
+  s->first = dist_get_strategy() != NULL && !dist_has_strategy() ? DIST_OK : DIST_NOT_FOUND;
+  return one(s, out_element);
+}
+
+static void *take_one(void *user_data) {
+  scene *s = user_data;
+  dist_value *batch = NULL;
+  s->run = dist_iterator_next(s->iterator, &batch);
+  dist_value_release(batch);
+  return NULL;
+}
+
+/* On a thread that has asked for no strategy before, the default one is made while its source runs. */
+static void a_source_has_a_default_strategy(void **state) {
+  (void)state;
+  static scene s;
+  s = (scene){.strategy = strategy_of(REPLICAS, DIST_THREADS_CALLER), .first = DIST_UNKNOWN};
+  s.iterator = iterator_of(&s, asks_who_has_it, -1);
+  pthread_t host;
+  assert_int_equal(pthread_create(&host, NULL, take_one, &s), 0);
+  assert_int_equal(pthread_join(host, NULL), 0);
+  assert_int_equal(s.run, DIST_OK);
+  assert_int_equal(s.first, DIST_OK);
+  dist_iterator_destroy(s.iterator);
+  assert_ok(dist_strategy_destroy(s.strategy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_source_waits_for_nobody),
       cmocka_unit_test(a_run_ends_whose_source_is_stuck),
+      cmocka_unit_test(a_source_has_a_default_strategy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
