@@ -74,6 +74,12 @@ abstract class RunCall extends Target {
         cancel(interruption().getMessage());
     }
 
+    private boolean isInterrupted() {
+        synchronized (left) {
+            return interrupted != null;
+        }
+    }
+
     /**
      * Ends this run, waiting or under way, and none other.
      *
@@ -96,8 +102,14 @@ abstract class RunCall extends Target {
     private <X extends Exception> void cancellable(Cancel given, Cancellable call) throws X {
         long[] out = new long[1];
         DistModule.dist_cancel_create(out);
-        cancel = out[0];
+        synchronized (ending) {
+            cancel = out[0];
+        }
         try {
+            // An interrupt that came before this found nothing to end.
+            if (isInterrupted()) {
+                cancel(interruption().getMessage());
+            }
             if (given != null) {
                 given.begin(this);
             }
