@@ -110,6 +110,7 @@ Status no_domain(int32_t number) noexcept {
   char known[256] = "";
   std::size_t used = 0;
   for (const Domain& domain : kDomains) {
+    if (used >= sizeof known) break;
     used += static_cast<std::size_t>(std::snprintf(known + used, sizeof known - used, "%s%s",
                                                    used == 0 ? "DIST_ENUM_" : ", ", domain.name));
   }
