@@ -142,6 +142,19 @@ bool check_members(const Member& member, const Brought& brought, const dist_tens
   return false;
 }
 
+// OK where a tensor under `from` can be had under `to`.
+Status check_reshard(const Partition& from, const Partition& to) noexcept {
+  DIST_TRY(from.check());
+  DIST_TRY(to.check());
+  if (from.num_logical_devices != to.num_logical_devices ||
+      !std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end())) {
+    return invalid_argument(
+        "from and to are partitions of different shapes, or over different numbers of devices");
+  }
+  if (std::find(from.shape.begin(), from.shape.end(), kUnknownSize) == from.shape.end()) return kOk;
+  return invalid_argument("the tensor's shape must be known to be divided anew");
+}
+
 Status check_and_meet(const Member& member, const Partition& from, const Partition& to, const dist_tensor* in,
                       const dist_tensor* out) noexcept {
   DIST_TRY(check_reshard(from, to));
@@ -175,18 +188,6 @@ int64_t elements_to_move(const Partition& from, const Partition& to, int32_t dev
 }
 
 }  // namespace
-
-Status check_reshard(const Partition& from, const Partition& to) noexcept {
-  DIST_TRY(from.check());
-  DIST_TRY(to.check());
-  if (from.num_logical_devices != to.num_logical_devices ||
-      !std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end())) {
-    return invalid_argument(
-        "from and to are partitions of different shapes, or over different numbers of devices");
-  }
-  if (std::find(from.shape.begin(), from.shape.end(), kUnknownSize) == from.shape.end()) return kOk;
-  return invalid_argument("the tensor's shape must be known to be divided anew");
-}
 
 Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
                      int64_t* out) noexcept {

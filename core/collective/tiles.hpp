@@ -33,7 +33,5 @@ Status reshard(const Member& member, const Partition& from, const Partition& to,
 // Bytes that a logical device gets from others in reshard(); -1: all of them together.
 Status bytes_to_move(const Partition& from, const Partition& to, dist_dtype dtype, int32_t device,
                      int64_t* out) noexcept;
-// OK where a tensor under `from` can be had under `to`.
-Status check_reshard(const Partition& from, const Partition& to) noexcept;
 
 }  // namespace dist

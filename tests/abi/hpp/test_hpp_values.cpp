@@ -3,6 +3,7 @@
 // dist.hpp: values and nests of them, reductions and gathering from outside, cross-device operations, and
 // functions of the host's in their place.
 #include "hpp_support.hpp"
+#include "tests/abi/dlpack.h"
 
 namespace {
 
@@ -10,27 +11,6 @@ using dist::const_tensor;
 using dist::reduce_op;
 using dist::tensor;
 using dist::value;
-
-// dlpack.h's, which libdist does not ask for.
-struct dl_tensor {
-  void *data;
-  struct {
-    int32_t type, id;
-  } device;
-  int32_t ndim;
-  struct {
-    uint8_t code, bits;
-    uint16_t lanes;
-  } dtype;
-  int64_t *shape;
-  int64_t *strides;
-  uint64_t byte_offset;
-};
-struct dl_managed {
-  dl_tensor tensor;
-  void *manager;
-  void (*deleter)(dl_managed *);
-};
 
 value parts_of(const dist::strategy &strategy, float first, float second) {
   return value::per_replica(strategy, {scalar(strategy, first), scalar(strategy, second)});
@@ -133,7 +113,7 @@ void dlpack() {
   const value back = value::from_dlpack(strategy, managed);
   assert_ptr_equal(back.tensor().data<float>(), shared.tensor().data<float>());
   REQUIRE_ERROR(DIST_INVALID_ARGUMENT, value::none(strategy).to_dlpack());
-  auto *again = reinterpret_cast<dl_managed *>(back.to_dlpack());
+  auto *again = reinterpret_cast<DLManagedTensor *>(back.to_dlpack());
   assert_int_equal(again->tensor.shape[0], 3);
   again->deleter(again);
 }
