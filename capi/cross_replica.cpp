@@ -145,7 +145,7 @@ struct HostUpdateValues {
 dist_status call_update_values(const UpdatePlace& place, Value* args, Value* kwargs, Value** out_result,
                                const void* context) {
   const auto& host = *static_cast<const HostUpdateValues*>(context);
-  const dist_update_place given{sizeof given, place.replica, place.device, place.copy};
+  const dist_update_place given{sizeof given, number(place.replica), place.device, place.copy};
   dist_value* result = nullptr;
   const dist_status status = host.function(&given, wrap(args), wrap(kwargs), &result, host.user_data);
   *out_result = unwrap(result);

@@ -40,7 +40,7 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   dist_error_info info{};
   info.struct_size = out_info->struct_size;
   info.code = error.code;
-  info.replica = error.replica;
+  info.replica = number(error.culprit.replica);
   info.collective = error.collective;
   info.group = error.group;
   info.sequence = error.sequence;
@@ -49,7 +49,7 @@ dist_status dist_last_error_info(dist_error_info* out_info) {
   info.expected = error.expected;
   info.received = error.received;
   info.hint = error.hint;
-  info.logical_device = error.device;
+  info.logical_device = error.culprit.device;
   info.inside = error.inside;
   std::memcpy(out_info, &info, std::min<std::size_t>(info.struct_size, sizeof info));
   return DIST_OK;

@@ -51,7 +51,7 @@ dist_straggler to_public(const Straggler& row) noexcept {
   dist_straggler out{};
   out.collective = row.collective;
   out.group = row.group;
-  out.replica = row.replica;
+  out.replica = number(row.replica);
   out.rounds = row.rounds;
   out.times_last = row.times_last;
   out.mean_late_ns = row.mean_late_ns();
@@ -163,7 +163,7 @@ dist_status dist_variable_check_drift(dist_strategy* strategy, dist_variable* va
     Drift drift;
     const Status status = check_drift(unwrap(strategy).cross_replica(), *unwrap(variable), &drift);
     if (out_drift != nullptr && (status.ok() || status.code() == DIST_DATA_LOSS)) {
-      const dist_drift all{0, drift.num_copies, drift.replica, drift.expected_replica, drift.element};
+      const dist_drift all{0, drift.num_copies, drift.copy, drift.expected_copy, drift.element};
       DIST_TRY(write_struct(all, out_drift, "dist_drift"));
     }
     return status;

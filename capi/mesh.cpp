@@ -42,7 +42,7 @@ dist_status divide_value(dist_replica* replica, dist_value* value, dist_value** 
     DIST_TRY(begin_partition(self, call, &how));
     DIST_TRY(describe(how));
     ValueRef divided;
-    DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.id(), how, &divided));
+    DIST_TRY(divide(self.pool().memory(), *capi::unwrap(value), self.local(), how, &divided));
     *out_value = wrap(divided.take());
     return kOk;
   });
@@ -197,7 +197,8 @@ dist_status dist_run_on_devices(dist_replica* replica, dist_values_fn fn, void* 
 }
 
 int32_t dist_device_replica(const dist_replica* device) {
-  return device != nullptr && capi::unwrap(device).is_device() ? capi::unwrap(device).copy() : -1;
+  return device != nullptr && capi::unwrap(device).is_device() ? number(capi::unwrap(device).name().replica)
+                                                               : -1;
 }
 
 dist_status dist_device_coordinates(dist_replica* device, int32_t* out_coordinates) {
@@ -218,7 +219,7 @@ dist_status dist_device_axis(dist_replica* device, const char* name, int32_t* ou
     DeviceTeam* team = nullptr;
     std::size_t axis = 0;
     DIST_TRY(find_axis(device, name, "dist_device_axis", &team, &axis));
-    *out_index = team->mesh().index(axis, capi::unwrap(device).id());
+    *out_index = team->mesh().index(axis, capi::unwrap(device).rank());
     if (out_size != nullptr) *out_size = team->mesh().sizes[axis];
     return kOk;
   });
@@ -230,7 +231,7 @@ dist_status dist_device_axis_group(dist_replica* device, const char* name, const
     DeviceTeam* team = nullptr;
     std::size_t axis = 0;
     DIST_TRY(find_axis(device, name, "dist_device_axis_group", &team, &axis));
-    *out_group = wrap(&team->along(axis, capi::unwrap(device).id()));
+    *out_group = wrap(&team->along(axis, capi::unwrap(device).rank()));
     return kOk;
   });
 }

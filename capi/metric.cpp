@@ -59,7 +59,7 @@ dist_status dist_metric_update(dist_replica* replica, dist_metric* metric, const
     Replica& self = capi::unwrap(replica);
     DIST_TRY(self.check_whole("dist_metric_update"));
     DIST_TRY(unwrap(metric)->check_owner(self.pool().owner()->memory()));
-    return unwrap(metric)->update(self.id(), *values, labels, weights);
+    return unwrap(metric)->update(self.local(), *values, labels, weights);
   });
 }
 

@@ -104,7 +104,7 @@ dist_status dist_replica_enter(dist_strategy* strategy, int32_t replica_id, dist
     DIST_TRY(require(out_replica, "dist_replica_enter", "out_replica"));
     DIST_TRY(check_enter(unwrap(strategy)));
     Replica* replica = nullptr;
-    DIST_TRY(unwrap(strategy).pool().enter(replica_id, &replica));
+    DIST_TRY(unwrap(strategy).pool().enter(LocalReplica{replica_id}, &replica));
     *out_replica = wrap(replica);
     return kOk;
   });
@@ -132,7 +132,7 @@ dist_status dist_replica_attach(dist_replica* replica) {
 }
 
 int32_t dist_replica_id(const dist_replica* replica) {
-  return replica == nullptr ? -1 : unwrap(replica).id();
+  return replica == nullptr ? -1 : unwrap(replica).name().number();
 }
 
 int32_t dist_replica_num_replicas(const dist_replica* replica) {

@@ -27,9 +27,9 @@ struct HostComponents {
   void* user_data;
 };
 
-dist_status call_component(int32_t replica, int32_t num_replicas, Value** out_value, void* context) {
+dist_status call_component(GlobalReplica replica, int32_t num_replicas, Value** out_value, void* context) {
   const auto& host = *static_cast<const HostComponents*>(context);
-  const dist_value_context value_context{replica, num_replicas};
+  const dist_value_context value_context{number(replica), num_replicas};
   dist_value* value = nullptr;
   const dist_status status = host.function(&value_context, &value, host.user_data);
   *out_value = unwrap(value);

@@ -215,7 +215,7 @@ dist_status dist_variable_component(const dist_variable* variable, int32_t repli
   return guard([&]() -> Status {
     DIST_TRY(require(variable, "dist_variable_component", "variable"));
     DIST_TRY(require(out_tensor, "dist_variable_component", "out_tensor"));
-    return unwrap(variable)->component(replica_id, "dist_variable_component", out_tensor);
+    return unwrap(variable)->component(LocalReplica{replica_id}, "dist_variable_component", out_tensor);
   });
 }
 

@@ -51,8 +51,8 @@ std::size_t first_ended(Work* const* works, std::size_t n) noexcept {
 
 int WorkRendezvous::size() const noexcept { return work_.group().size(); }
 int32_t WorkRendezvous::number() const noexcept { return work_.group().number(); }
-int32_t WorkRendezvous::replica(int rank) const noexcept { return work_.group().replica(rank); }
-int32_t WorkRendezvous::part_of() const noexcept { return work_.group().part_of(); }
+int WorkRendezvous::seat(int rank) const noexcept { return work_.group().seat(rank); }
+Naming WorkRendezvous::naming() const noexcept { return work_.group().naming(); }
 bool WorkRendezvous::arrived(int rank, uint32_t) const noexcept { return work_.has_come(rank); }
 const Signature& WorkRendezvous::signature(int, uint32_t, int64_t* out_sequence) const noexcept {
   return work_.signature(out_sequence);
@@ -97,13 +97,12 @@ Status WorkList::drain(Status returned, const ErrorRecord& failure) noexcept {
       // That it leaves is not known yet, so that nobody differs: the verdict is given here.
       ErrorRecord report = work.report(Trouble::kCancelled, 0);
       report.code = DIST_ABORTED;
-      const int32_t id = work.group().replica(work.rank());
-      const int32_t part_of = work.group().part_of();
-      blame(report, id, part_of);
+      const MemberName name = work.group().name(work.rank());
+      report.culprit = name;
       copy_text(report.received, status_name(returned.code()));
-      std::snprintf(report.message, sizeof report.message, "%s %d failed with %s: %.900s",
-                    member_word(part_of), id, status_name(returned.code()), failure.message);
-      hint_to_mend(report, part_of);
+      std::snprintf(report.message, sizeof report.message, "%s %d failed with %s: %.900s", name.word(),
+                    name.number(), status_name(returned.code()), failure.message);
+      hint_to_mend(report, name);
       work.group().condemn(report);
     }
     const Status ended = wait(work, 0);
@@ -201,7 +200,7 @@ Status wait_any(Work* const* works, std::size_t n, int64_t timeout_ns, std::size
     if (timeout_ns == 0) timeout_ns = works[0]->timeout_ns();
     if (timeout_ns == 0) timeout_ns = group.timeout_ns();
     const AnyWork any(works, n);
-    const BlockedHere blocked(group.wait_graph(), group.replica(works[0]->rank()), any);
+    const BlockedHere blocked(group.wait_graph(), group.seat(works[0]->rank()), any);
     for (;;) {
       int64_t waited_ns = 0;
       const Trouble overdue = group.overdue(start, timeout_ns, &waited_ns);

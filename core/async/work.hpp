@@ -56,8 +56,8 @@ class WorkRendezvous final : public Rendezvous {
   explicit WorkRendezvous(const Work& work) noexcept : work_(work) {}
   int size() const noexcept override;
   int32_t number() const noexcept override;
-  int32_t replica(int rank) const noexcept override;
-  int32_t part_of() const noexcept override;
+  int seat(int rank) const noexcept override;
+  Naming naming() const noexcept override;
   bool arrived(int rank, uint32_t round) const noexcept override;
   const Signature& signature(int rank, uint32_t round, int64_t* out_sequence) const noexcept override;
   bool claim() noexcept override;
@@ -171,9 +171,9 @@ template <class SignatureOf>
   evidence.trouble = trouble;
   evidence.signatures = {signatures, size};
   evidence.failures = {failures, size};
-  evidence.ids = group.ids();
+  evidence.seats = group.seats();
   evidence.group = group.number();
-  evidence.part_of = group.part_of();
+  evidence.naming = group.naming();
   evidence.sequence = sequence;
   evidence.waited_ns = waited_ns;
   evidence.given_ns = group.deadline().given_ns;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/replicas.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -27,8 +28,7 @@ inline constexpr Status kOk{};
 // to the rule of text.hpp once fail() has taken it; the message may have several lines.
 struct ErrorRecord {
   dist_status code = DIST_OK;
-  int32_t replica = -1;  // the culprit; -1: none
-  int32_t device = -1;   // which of its logical devices; -1: all of it
+  MemberName culprit;  // kNoReplica: none
   int32_t collective = 0;
   int32_t group = 0;
   int32_t inside = 0;   // functions that a run past its deadline has left behind

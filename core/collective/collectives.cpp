@@ -184,7 +184,6 @@ ErrorRecord refusal(const Group& group, const Call& call, const char* tag, int64
   report.collective = static_cast<int32_t>(call.collective);
   report.group = group.number();
   report.sequence = sequence;
-  if (why.replica >= 0) blame(report, group.replica(why.replica), group.part_of());
   copy_shown(report.tag, tag);
   const bool tagged = report.tag[0] != '\0';
   char of_group[32] = "";

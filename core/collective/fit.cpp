@@ -11,7 +11,7 @@ namespace {
 
 // What a report has besides its message.
 struct Fields {
-  int rank;  // of the culprit; -1: nobody in particular
+  MemberName culprit;
   const char* expected;
   const char* received;
   const char* hint;
@@ -21,7 +21,7 @@ struct Fields {
                                           ...) noexcept {
   if (why == nullptr) return true;
   why->code = DIST_INVALID_ARGUMENT;
-  why->replica = fields.rank;
+  why->culprit = fields.culprit;
   copy_text(why->expected, fields.expected);
   copy_text(why->received, fields.received);
   copy_text(why->hint, fields.hint);
@@ -57,13 +57,13 @@ struct Extent {
 
 void overlap_report(const Rendezvous& group, int rank, int peer, std::size_t t, bool shares,
                     ErrorRecord* out_why) noexcept {
-  const char* const word = member_word(group.part_of());
+  const char* const word = group.naming().word();
   refuse(out_why,
-         {rank, "memory of its own for every tensor", "buffers that overlap",
+         {group.name(rank), "memory of its own for every tensor", "buffers that overlap",
           "give each of them its own buffers"},
          "%ss %d and %d gave overlapping buffers for tensor %zu: every %s needs memory of its own%s", word,
-         group.replica(rank < peer ? rank : peer), group.replica(rank < peer ? peer : rank), t, word,
-         shares ? ", or all of them one and the same out" : "");
+         group.name(rank < peer ? rank : peer).number(), group.name(rank < peer ? peer : rank).number(), t,
+         word, shares ? ", or all of them one and the same out" : "");
 }
 
 bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why) const noexcept {
@@ -72,7 +72,7 @@ bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why
     char given[32];
     std::snprintf(most, sizeof most, "at most %d contributions", DIST_MAX_CONTRIBUTIONS);
     std::snprintf(given, sizeof given, "%zu contributions", sources_);
-    return refuse(out_why, {-1, most, given, "add some of them up before"},
+    return refuse(out_why, {{}, most, given, "add some of them up before"},
                   "%zu contributions to one sum; it has at most %d", sources_, DIST_MAX_CONTRIBUTIONS);
   }
   if (call_.traits().pairs() && pairs_differ(group, out_why)) return true;
@@ -81,22 +81,22 @@ bool Exchange::refuses(const Rendezvous& group, int member, ErrorRecord* out_why
 }
 
 bool Exchange::pairs_differ(const Rendezvous& group, ErrorRecord* out_why) const noexcept {
-  const char* const word = member_word(group.part_of());
-  const auto fields = [](int r) {
-    return Fields{r, "a destination and a source that name each other", "one that the other does not name",
-                  "destination[p] is r exactly where source[r] is p"};
+  const char* const word = group.naming().word();
+  const auto fields = [&](int r) {
+    return Fields{group.name(r), "a destination and a source that name each other",
+                  "one that the other does not name", "destination[p] is r exactly where source[r] is p"};
   };
   for (int r = 0; r < size_; ++r) {
     const int to = offers_[r]->destination;
     const int from = offers_[r]->source;
     if (to >= 0 && offers_[to]->source != r) {
       return refuse(out_why, fields(r), "%s %d gives its tensors to rank %d (%s %d), whose source is %d",
-                    word, group.replica(r), to, word, group.replica(to), offers_[to]->source);
+                    word, group.name(r).number(), to, word, group.name(to).number(), offers_[to]->source);
     }
     if (from >= 0 && offers_[from]->destination != r) {
-      return refuse(out_why, fields(r),
-                    "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
-                    group.replica(r), from, word, group.replica(from), offers_[from]->destination);
+      return refuse(
+          out_why, fields(r), "%s %d expects the tensors of rank %d (%s %d), whose destination is %d", word,
+          group.name(r).number(), from, word, group.name(from).number(), offers_[from]->destination);
     }
   }
   return false;
@@ -138,9 +138,10 @@ bool Exchange::size_differs(const Rendezvous& group, std::size_t t, int rank, in
   char given[64];
   std::snprintf(wanted, sizeof wanted, "%lld elements along the axis", static_cast<long long>(parts));
   std::snprintf(given, sizeof given, "%lld elements along the axis", static_cast<long long>(whole));
-  return refuse(out_why, {rank, wanted, given, "the parts' sizes along the axis add up to the whole's"},
+  return refuse(out_why,
+                {group.name(rank), wanted, given, "the parts' sizes along the axis add up to the whole's"},
                 "tensor %zu of %s %d has %lld elements along the axis, but its parts have %lld together", t,
-                member_word(group.part_of()), group.replica(rank), static_cast<long long>(whole),
+                group.naming().word(), group.name(rank).number(), static_cast<long long>(whole),
                 static_cast<long long>(parts));
 }
 
@@ -220,10 +221,10 @@ bool Exchange::overlaps(const Rendezvous& group, int member, ErrorRecord* out_wh
     for (int p = 0; p < member && !whole; ++p) before += tasks_.part(p, t);
     if (own.in != nullptr && (call_.joins() || call_.cuts()) && misplaced(member, t, before)) {
       return refuse(out_why,
-                    {member, "the part in its own place in the whole, or apart from it",
+                    {group.name(member), "the part in its own place in the whole, or apart from it",
                      "in and out that overlap", "give two buffers, or the part its own place in the whole"},
                     "in and out of tensor %zu of %s %d overlap, and the part is not in its own place", t,
-                    member_word(group.part_of()), group.replica(member));
+                    group.naming().word(), group.name(member).number());
     }
     before = 0;
     for (int p = 0; p < local.end; ++p) {

@@ -204,10 +204,10 @@ bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const 
     const auto wanted = static_cast<long long>(std::max<int64_t>(0, reach.end - reach.begin));
     const auto given = static_cast<long long>(out.shape[i]);
     if (given == wanted) continue;
-    why->replica = member.me;
+    why->culprit = member.group.name(member.me);
     std::snprintf(why->message, sizeof why->message,
                   "out of %s has %lld elements in dimension %zu; its tile and halo have %lld",
-                  MemberName(member.group, member.me).text, given, i, wanted);
+                  NameText(member.group, member.me).text, given, i, wanted);
     std::snprintf(why->expected, sizeof why->expected, "%lld elements in dimension %zu", wanted, i);
     std::snprintf(why->received, sizeof why->received, "%lld elements in dimension %zu", given, i);
     copy_text(why->hint,
@@ -220,11 +220,11 @@ bool same_sizes(const Member& member, const Grid& grid, const Halo& halo, const 
 bool check_members(const Member& member, const Grid& grid, const Halo& halo, const Brought& brought,
                    const dist_tensor& out, ErrorRecord* why) noexcept {
   if (const Dissent dissent = grid.dissent(); dissent.received >= 0) {
-    why->replica = dissent.received;
+    why->culprit = member.group.name(dissent.received);
     describe(*brought.in[dissent.expected], why->expected, sizeof why->expected);
     describe(*brought.in[dissent.received], why->received, sizeof why->received);
     std::snprintf(why->message, sizeof why->message, "the tile of %s, %s, does not fit those in line with it",
-                  MemberName(member.group, dissent.received).text, why->received);
+                  NameText(member.group, dissent.received).text, why->received);
     copy_text(why->hint, "tiles with the same place in a dimension have equal sizes there");
     return false;
   }

@@ -114,10 +114,10 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
     alike = alike && (dtype < 0 || dtype == one);
     const dist_tensor* const out = brought.out[p];
     if (out == nullptr || out->dtype == dtype) continue;
-    why->replica = p;
+    why->culprit = group.name(p);
     copy_text(why->expected, dtype_name(dtype));
     copy_text(why->received, dtype_name(out->dtype));
-    std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", MemberName(group, p).text,
+    std::snprintf(why->message, sizeof why->message, "out of %s is %s, its in %s", NameText(group, p).text,
                   why->received, why->expected);
     return false;
   }
@@ -125,12 +125,12 @@ bool same_dtypes(const Group& group, const Brought& brought, ErrorRecord* why) n
   const Dissent dissent = dissent_of(
       group.size(), [&](int p) { return dtype_of(brought, p) >= 0; },
       [&](int a, int b) { return dtype_of(brought, a) == dtype_of(brought, b); });
-  why->replica = dissent.received;
+  why->culprit = group.name(dissent.received);
   copy_text(why->expected, dtype_name(dtype_of(brought, dissent.expected)));
   copy_text(why->received, dtype_name(dtype_of(brought, dissent.received)));
   std::snprintf(why->message, sizeof why->message, "the shard of %s is %s, that of %s %s",
-                MemberName(group, dissent.received).text, why->received,
-                MemberName(group, dissent.expected).text, why->expected);
+                NameText(group, dissent.received).text, why->received, NameText(group, dissent.expected).text,
+                why->expected);
   return false;
 }
 

@@ -80,9 +80,9 @@ bool copy_view(dist_dtype dtype, int32_t ndim, const View& from, const View& to,
 }
 
 // "logical device 3"; for messages.
-struct MemberName {
-  MemberName(const Group& group, int rank) noexcept {
-    std::snprintf(text, sizeof text, "%s %d", member_word(group.part_of()), group.replica(rank));
+struct NameText {
+  NameText(const Group& group, int rank) noexcept {
+    std::snprintf(text, sizeof text, "%s %d", group.naming().word(), group.name(rank).number());
   }
   char text[32];
 };
@@ -173,12 +173,12 @@ inline bool lies_apart(const Member& member, const dist_tensor& out, const Broug
     const MemoryRange theirs(*brought.in[p]);
     if (own.bytes == 0 || theirs.bytes == 0) continue;
     if (!overlap(own.first, own.bytes, theirs.first, theirs.bytes)) continue;
-    why->replica = member.me;
+    why->culprit = member.group.name(member.me);
     copy_text(why->expected, "memory of its own for every tensor");
     copy_text(why->received, "buffers that overlap");
     copy_text(why->hint, "give each of them its own buffers");
     std::snprintf(why->message, sizeof why->message, "out of %s overlaps in of %s",
-                  MemberName(member.group, member.me).text, MemberName(member.group, p).text);
+                  NameText(member.group, member.me).text, NameText(member.group, p).text);
     return false;
   }
   return true;

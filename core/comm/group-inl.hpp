@@ -22,7 +22,7 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     : memory_(memory),
       size_(size),
       number_(membership.number),
-      part_of_(membership.part_of),
+      naming_(membership.naming),
       wait_graph_(membership.wait_graph),
       keeper_(membership.keeper),
       policy_(policy),
@@ -34,14 +34,14 @@ BasicGroup<Sync>::BasicGroup(Memory& memory, int size, const WaitPolicy& policy,
     return array != nullptr;
   };
   bool made = make(members_, n);
-  if (made && membership.ids != nullptr) made = make(ids_, n);
+  if (made && membership.seats != nullptr) made = make(seats_, n);
   // Not touched here: most groups never use it.
   if (made && !policy.oversubscribed) made = make(eager_, 2 * n);
   if (!made) {
     free_all();
     throw std::bad_alloc();
   }
-  if (ids_ != nullptr) std::copy_n(membership.ids, n, ids_);
+  if (seats_ != nullptr) std::copy_n(membership.seats, n, seats_);
   for (std::size_t i = 0; i < n; ++i) new (&members_[i]) MemberState();
 }
 
@@ -57,15 +57,15 @@ void BasicGroup<Sync>::free_all() noexcept {
     memory_.free(array, length * sizeof(T), alignof(T));
   };
   free(members_, n);
-  free(ids_, n);
+  free(seats_, n);
   free(eager_, 2 * n);
 }
 
 template <class Sync>
-int BasicGroup<Sync>::rank(int32_t replica) const noexcept {
-  if (ids_ == nullptr) return replica >= 0 && replica < size_ ? replica : -1;
-  const int32_t* at = std::lower_bound(ids_, ids_ + size_, replica);
-  return at != ids_ + size_ && *at == replica ? static_cast<int>(at - ids_) : -1;
+int BasicGroup<Sync>::rank(int seat) const noexcept {
+  if (seats_ == nullptr) return seat >= 0 && seat < size_ ? seat : -1;
+  const int32_t* at = std::lower_bound(seats_, seats_ + size_, seat);
+  return at != seats_ + size_ && *at == seat ? static_cast<int>(at - seats_) : -1;
 }
 
 template <class Sync>
@@ -184,7 +184,7 @@ typename BasicGroup<Sync>::Wake BasicGroup<Sync>::wait(int me, int peer, Word& w
   if (!spin_until<Sync>(policy_, over, peer >= 0 && same_cpu(me, peer))) {
     // Replicas that wait for each other in several groups would do so until the deadline.
     const OneWait here(*this, me, round);
-    const BlockedHere blocked(wait_graph_, replica(me), here);
+    const BlockedHere blocked(wait_graph_, seat(me), here);
     for (;;) {
       if (memory_.forked()) return Wake::kForked;
       // A member that came meanwhile, or left, may have missed this one's slot on its way.
@@ -224,8 +224,8 @@ void BasicGroup<Sync>::log_waiting(int me, int peer, int64_t waited_ns) const no
     // acquire costs nothing here; the number alone is looked at.
     if (theirs.round.value.load(std::memory_order_acquire) != round) peer = i;
   }
-  host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s",
-            member_word(part_of_), replica(me), member_word(part_of_), replica(std::max(peer, 0)),
+  host_.log(DIST_LOG_WARNING, "%s %d is still waiting for %s %d in %s #%lld%s%s after %lld s", naming_.word(),
+            name(me).number(), naming_.word(), name(std::max(peer, 0)).number(),
             collective_name(signature.collective), static_cast<long long>(sequence(me)),
             signature.tag[0] != '\0' ? ", tag " : "", signature.tag,
             static_cast<long long>(waited_ns / 1'000'000'000));
@@ -279,9 +279,9 @@ void BasicGroup<Sync>::write_report(uint32_t round, Trouble trouble, int64_t wai
   evidence.trouble = trouble;
   evidence.signatures = {signatures, static_cast<std::size_t>(size_)};
   evidence.failures = {failures, static_cast<std::size_t>(size_)};
-  evidence.ids = ids_;
+  evidence.seats = seats_;
   evidence.group = number_;
-  evidence.part_of = part_of_;
+  evidence.naming = naming_;
   evidence.sequence = round - first_;
   evidence.waited_ns = waited_ns;
   evidence.given_ns = deadline_.given_ns;

@@ -65,9 +65,9 @@ namespace dist {
 // Which replicas a group has.
 struct Membership {
   int32_t number = 0;               // of the group in its strategy; 0: all replicas
-  const int32_t* ids = nullptr;     // rank by rank; NULL: a replica's rank is its id
+  const int32_t* seats = nullptr;   // its members' ranks among all, in order; NULL: it has all
   WaitGraph* wait_graph = nullptr;  // of the strategy; NULL: nobody looks for cycles
-  int32_t part_of = -1;       // the replica whose logical devices the members are; -1: they are replicas
+  Naming naming;                    // of all
   Counted* keeper = nullptr;  // what the group lies in, and works hold with it; NULL: nothing that is counted
 };
 
@@ -92,10 +92,10 @@ class BasicGroup final : public Rendezvous {
 
   int size() const noexcept override { return size_; }
   int32_t number() const noexcept override { return number_; }
-  int32_t replica(int rank) const noexcept override { return ids_ == nullptr ? rank : ids_[rank]; }
-  int32_t part_of() const noexcept override { return part_of_; }
-  // The rank of a replica; -1: no member.
-  int rank(int32_t replica) const noexcept;
+  int seat(int rank) const noexcept override { return seats_ == nullptr ? rank : seats_[rank]; }
+  Naming naming() const noexcept override { return naming_; }
+  // The rank of one of all; -1: no member.
+  int rank(int seat) const noexcept;
   bool oversubscribed() const noexcept { return policy_.oversubscribed; }
   const WaitPolicy& policy() const noexcept { return policy_; }
   // How many of the members can run side by side.
@@ -285,7 +285,7 @@ class BasicGroup final : public Rendezvous {
     *out_failure = member.departure.returned == DIST_OK ? nullptr : &member.failure;
     return member.departure;
   }
-  const int32_t* ids() const noexcept { return ids_; }
+  const int32_t* seats() const noexcept { return seats_; }
   // Runs that have ended in trouble.
   uint32_t failures() const noexcept { return failures_; }
   // Works that refer to this group: it must outlive them.
@@ -459,8 +459,8 @@ class BasicGroup final : public Rendezvous {
   Memory& memory_;
   const int size_;
   const int32_t number_;
-  const int32_t part_of_;
-  int32_t* ids_ = nullptr;
+  const Naming naming_;
+  int32_t* seats_ = nullptr;
   WaitGraph* const wait_graph_;
   Counted* const keeper_;
   const WaitPolicy policy_;

@@ -48,8 +48,8 @@ class Text {
   std::size_t used_ = 0;
 };
 
-int32_t member_id(const Evidence& evidence, std::size_t rank) noexcept {
-  return evidence.ids == nullptr ? static_cast<int32_t>(rank) : evidence.ids[rank];
+MemberName name_of(const Evidence& evidence, std::size_t rank) noexcept {
+  return evidence.naming.name(evidence.seats == nullptr ? static_cast<int32_t>(rank) : evidence.seats[rank]);
 }
 
 // Members in the order in which lines about them are printed: equal lines are joined, "replicas 0, 2-7: ...".
@@ -72,17 +72,17 @@ class MemberLines {
     const auto n = evidence_.signatures.size();
     std::size_t members = 0;
     for (std::size_t i = like; i < n; ++i) members += first_alike(i) == like;
-    text.add(members == 1 ? "%s " : "%ss ", member_word(evidence_.part_of));
+    text.add(members == 1 ? "%s " : "%ss ", evidence_.naming.word());
     const char* separator = "";
     for (std::size_t i = like; i < n; ++i) {
       if (first_alike(i) != like) continue;
       std::size_t last = i;
       while (last + 1 < n && first_alike(last + 1) == like &&
-             member_id(evidence_, last + 1) == member_id(evidence_, last) + 1) {
+             name_of(evidence_, last + 1).number() == name_of(evidence_, last).number() + 1) {
         ++last;
       }
-      text.add("%s%d", separator, member_id(evidence_, i));
-      if (last > i) text.add("-%d", member_id(evidence_, last));
+      text.add("%s%d", separator, name_of(evidence_, i).number());
+      if (last > i) text.add("-%d", name_of(evidence_, last).number());
       separator = ", ";
       i = last;
     }
@@ -148,18 +148,18 @@ int majority_of(std::span<const Signature* const> signatures, std::size_t* out_f
   return best;
 }
 
-void write_left(const Evidence& evidence, int culprit, ErrorRecord& error, Text& text) noexcept {
-  const auto member = static_cast<std::size_t>(culprit);
+void write_left(const Evidence& evidence, std::size_t member, ErrorRecord& error, Text& text) noexcept {
   const Signature& signature = *evidence.signatures[member];
   error.code = DIST_ABORTED;
-  const char* const word = member_word(evidence.part_of);
+  const char* const word = evidence.naming.word();
   const ErrorRecord* failure = evidence.failures[member];
   if (signature.returned != DIST_OK) {
-    text.add("%s %d failed with %s: %s", word, member_id(evidence, member), status_name(signature.returned),
+    text.add("%s %d failed with %s: %s", word, name_of(evidence, member).number(),
+             status_name(signature.returned),
              failure != nullptr && failure->message[0] != '\0' ? failure->message : "it gave no reason");
-    hint_to_mend(error, evidence.part_of);
+    hint_to_mend(error, name_of(evidence, member));
   } else {
-    text.add("%s %d returned early", word, member_id(evidence, member));
+    text.add("%s %d returned early", word, name_of(evidence, member).number());
     Text(error.hint)
         .add("every %s must make the same collectives: one without input takes part with an empty batch",
              word);
@@ -175,20 +175,20 @@ void add_tag(Text text, const Signature& signature) noexcept {
   }
 }
 
-void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+// These two give the culprit's rank; -1: there is none.
+int write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   const auto signatures = evidence.signatures;
   std::size_t followers = 0;
   const int reference = majority_of(signatures, &followers);
   const Signature& expected = *signatures[static_cast<std::size_t>(reference)];
+  // Where nobody differs, whoever asked for a verdict knows more than the slots say.
+  int culprit = reference;
   std::size_t differing = 0;
   for (std::size_t i = 0; i < signatures.size(); ++i) {
     if (signatures[i] == nullptr || signatures[i]->digest == expected.digest) continue;
-    if (error.replica < 0) error.replica = static_cast<int32_t>(i);
-    ++differing;
+    if (differing++ == 0) culprit = static_cast<int>(i);
   }
-  // Nobody differs: whoever asked for a verdict knows more than the slots say.
-  if (error.replica < 0) error.replica = static_cast<int32_t>(reference);
-  const Signature& received = *signatures[static_cast<std::size_t>(error.replica)];
+  const Signature& received = *signatures[static_cast<std::size_t>(culprit)];
   error.code = DIST_INVALID_ARGUMENT;
   describe(expected, error.expected, sizeof error.expected);
   describe(received, error.received, sizeof error.received);
@@ -200,14 +200,15 @@ void write_disagreement(const Evidence& evidence, ErrorRecord& error, Text& text
   if (std::strcmp(error.expected, error.received) == 0) {
     Text(error.received).add("%s, but with %s", error.expected, traits_of(expected.collective).beyond_words);
   }
-  const char* const word = member_word(evidence.part_of);
+  const char* const word = evidence.naming.word();
   text.add("the %ss disagree: %s %d%s came for %s, expected %s", word, word,
-           member_id(evidence, static_cast<std::size_t>(error.replica)), differing > 1 ? " (and others)" : "",
-           error.received, error.expected);
+           name_of(evidence, static_cast<std::size_t>(culprit)).number(),
+           differing > 1 ? " (and others)" : "", error.received, error.expected);
   Text(error.hint).add("make every %s call the same collectives in the same order, with equal tensors", word);
+  return culprit;
 }
 
-void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+int write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
   error.code = DIST_DEADLINE_EXCEEDED;
   const auto n = evidence.signatures.size();
   std::size_t missing = n;
@@ -225,7 +226,6 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
     text.add("the deadline of %s is over", waited.text);
   }
   if (missing < n) {
-    error.replica = static_cast<int32_t>(missing);
     text.add(": ");
     MemberLines(evidence).ids(text, missing);
     text.add(" did not arrive");
@@ -234,7 +234,20 @@ void write_deadline(const Evidence& evidence, ErrorRecord& error, Text& text) no
   Text(error.hint)
       .add(of_run ? "look at what takes a %s longest, or give the run a longer timeout_ns"
                   : "look at what that %s does before this call, or give a longer timeout_ns",
-           member_word(evidence.part_of));
+           evidence.naming.word());
+  return missing < n ? static_cast<int>(missing) : -1;
+}
+
+// A member that has left its function: one that failed before one that merely returned. -1: none.
+int leaver_of(std::span<const Signature* const> signatures) noexcept {
+  int returned = -1;
+  for (std::size_t i = signatures.size(); i-- > 0;) {
+    if (left(signatures[i])) returned = static_cast<int>(i);
+  }
+  for (std::size_t i = 0; i < signatures.size(); ++i) {
+    if (left(signatures[i]) && signatures[i]->returned != DIST_OK) return static_cast<int>(i);
+  }
+  return returned;
 }
 
 // What most of those that did arrive came for; where all have left, that.
@@ -251,10 +264,10 @@ const Signature* expected_of(const Evidence& evidence) noexcept {
 
 }  // namespace
 
-void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept {
+void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept {
   Text(error.hint)
-      .add("mend what made that %s fail; its status is %s()'s", member_word(part_of),
-           part_of < 0 ? "dist_run" : "dist_run_on_devices");
+      .add("mend what made that %s fail; its status is %s()'s", failed.word(),
+           failed.device < 0 ? "dist_run" : "dist_run_on_devices");
 }
 
 const char* called_name(const Signature& signature) noexcept {
@@ -361,6 +374,7 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
   error.of_all = true;
   error.sequence = evidence.sequence;
   error.group = evidence.group;
+  int culprit = -1;
   Text text(error.message);
   if (const Signature* expected = expected_of(evidence)) {
     error.collective = static_cast<int32_t>(expected->collective);
@@ -382,29 +396,20 @@ ErrorRecord verdict(const Evidence& evidence) noexcept {
       copy_text(error.hint, "the strategy can run again");
       break;
     case Trouble::kDeadline:
-    case Trouble::kRunDeadline: write_deadline(evidence, error, text); break;
+    case Trouble::kRunDeadline: culprit = write_deadline(evidence, error, text); break;
     case Trouble::kNone:
     case Trouble::kDisagreement: {
-      for (std::size_t i = 0; i < evidence.signatures.size() && error.replica < 0; ++i) {
-        // A member that failed is to blame before one that merely returned.
-        if (left(evidence.signatures[i]) && evidence.signatures[i]->returned != DIST_OK) {
-          error.replica = static_cast<int32_t>(i);
-        }
-      }
-      for (std::size_t i = 0; i < evidence.signatures.size() && error.replica < 0; ++i) {
-        if (left(evidence.signatures[i])) error.replica = static_cast<int32_t>(i);
-      }
-      if (error.replica >= 0) {
-        write_left(evidence, error.replica, error, text);
+      culprit = leaver_of(evidence.signatures);
+      if (culprit >= 0) {
+        write_left(evidence, static_cast<std::size_t>(culprit), error, text);
       } else {
-        write_disagreement(evidence, error, text);
+        culprit = write_disagreement(evidence, error, text);
       }
       break;
     }
   }
   MemberLines(evidence).print(text);
-  if (error.replica >= 0)
-    blame(error, member_id(evidence, static_cast<std::size_t>(error.replica)), evidence.part_of);
+  if (culprit >= 0) error.culprit = name_of(evidence, static_cast<std::size_t>(culprit));
   return error;
 }
 

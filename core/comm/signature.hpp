@@ -81,27 +81,17 @@ struct Evidence {
   Trouble trouble = Trouble::kDisagreement;
   std::span<const Signature* const> signatures;
   std::span<const ErrorRecord* const> failures;  // of members that left with an error; NULL elsewhere
-  const int32_t* ids = nullptr;                  // ids of the members; NULL: their ranks
+  const int32_t* seats = nullptr;                // the members' ranks among all; NULL: their ranks here
   int32_t group = 0;                             // number of the group; 0: all replicas
   int64_t sequence = 0;                          // the collective's number in the run
   int64_t waited_ns = 0;                         // kDeadline, kRunDeadline
   int64_t given_ns = 0;                          // kRunDeadline: the run's whole time
-  int32_t part_of = -1;                          // the replica whose logical devices they are; -1: replicas
+  Naming naming;                                 // of all members of the pool
   const char* reason = nullptr;                  // kCancelled: what the host said; NULL: nothing
 };
 
-// What members are called in a report: "replica", or "logical device" where they are those of one replica.
-inline const char* member_word(int32_t part_of) noexcept {
-  return part_of < 0 ? "replica" : "logical device";
-}
-// A report's culprit: the member with this id.
-inline void blame(ErrorRecord& error, int32_t id, int32_t part_of) noexcept {
-  error.replica = part_of < 0 ? id : part_of;
-  error.device = part_of < 0 ? -1 : id;
-}
-
-// What to try where a member failed.
-void hint_to_mend(ErrorRecord& error, int32_t part_of) noexcept;
+// What to try where this member failed.
+void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept;
 
 // Whether the culprit can be named before the missing members have come: someone left, or more than half of
 // all agree.

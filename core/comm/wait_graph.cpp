@@ -22,29 +22,29 @@ WaitGraph::~WaitGraph() {
   memory_.deallocate(blocked_, n * (sizeof(Blocked) + sizeof(int32_t)), alignof(Blocked));
 }
 
-void WaitGraph::block(int32_t replica, const Waits& waits) noexcept {
+void WaitGraph::block(int seat, const Waits& waits) noexcept {
   const std::lock_guard lock(mutex_);
-  blocked_[replica].waits = &waits;
-  if (!is_hopeless(replica) || !find_cycle(replica)) return;
-  const ErrorRecord report = describe_cycle(replica);
+  blocked_[seat].waits = &waits;
+  if (!is_hopeless(seat) || !find_cycle(seat)) return;
+  const ErrorRecord report = describe_cycle(seat);
   // All rounds end before any replica hears of it: one that is told first would leave, and another would be
   // told of that. Under the lock, since a woken replica takes its rendezvous along: it is out of its sleep,
   // which post() waits for, before it wants the lock.
   Rendezvous* claimed[DIST_MAX_REPLICAS];
   int num_claimed = 0;
-  int32_t at = replica;
+  int32_t at = seat;
   do {
     const int32_t from = blocked_[at].from;
     Rendezvous* const where = blocked_[from].waits->at(blocked_[at].via).where;
     if (where->claim()) claimed[num_claimed++] = where;
     at = from;
-  } while (at != replica);
+  } while (at != seat);
   for (int i = 0; i < num_claimed; ++i) claimed[i]->post(report);
 }
 
-void WaitGraph::unblock(int32_t replica) noexcept {
+void WaitGraph::unblock(int seat) noexcept {
   const std::lock_guard lock(mutex_);
-  blocked_[replica].waits = nullptr;
+  blocked_[seat].waits = nullptr;
 }
 
 bool WaitGraph::anyone_blocked() noexcept {
@@ -55,8 +55,8 @@ bool WaitGraph::anyone_blocked() noexcept {
 // Whether all whom one of its rounds still needs are awake. A replica that has been released but not yet
 // woken needs nobody any more.
 template <class Awake>
-bool WaitGraph::may_wake(int32_t replica, Awake&& awake) const noexcept {
-  const Waits& waits = *blocked_[replica].waits;
+bool WaitGraph::may_wake(int seat, Awake&& awake) const noexcept {
+  const Waits& waits = *blocked_[seat].waits;
   for (std::size_t i = 0; i < waits.size(); ++i) {
     if (all_missing(waits.at(i), awake)) return true;
   }
@@ -64,7 +64,7 @@ bool WaitGraph::may_wake(int32_t replica, Awake&& awake) const noexcept {
 }
 
 // Takes away, again and again, those who may be woken by replicas that may be awake: is `start` left?
-bool WaitGraph::is_hopeless(int32_t start) noexcept {
+bool WaitGraph::is_hopeless(int start) noexcept {
   // Nearly always: all wait for replicas that are at work.
   if (may_wake(start, [&](int32_t missing) { return blocked_[missing].waits == nullptr; })) return false;
   for (int32_t r = 0; r < num_replicas_; ++r) blocked_[r].hopeless = blocked_[r].waits != nullptr;
@@ -82,7 +82,7 @@ bool WaitGraph::is_hopeless(int32_t start) noexcept {
 // Depth first among those without hope, from a replica to those whom it waits for. On success `from` leads
 // around the cycle, against the waiting. None is found where `start` waits for a cycle that has just been
 // condemned.
-bool WaitGraph::find_cycle(int32_t start) noexcept {
+bool WaitGraph::find_cycle(int start) noexcept {
   ++search_;
   int depth = 0;
   stack_[depth++] = start;
@@ -109,7 +109,7 @@ bool WaitGraph::find_cycle(int32_t start) noexcept {
 
 // "replicas wait for each other: replica 0 in all_reduce #2 (tag a) of group 1 for replica 1; replica 1 in
 // ..."
-ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
+ErrorRecord WaitGraph::describe_cycle(int last) const noexcept {
   ErrorRecord report;
   report.code = DIST_ABORTED;
   int used = 0;
@@ -127,12 +127,13 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     const Wait here = blocked_[waiting].waits->at(blocked_[missing].via);
     int64_t sequence = 0;
     const Signature& signature = here.where->signature(here.rank, here.round, &sequence);
-    const char* const word = member_word(here.where->part_of());
+    const Naming naming = here.where->naming();
+    const char* const word = naming.word();
     if (i == 0) {
       used = std::snprintf(report.message, sizeof report.message, "%ss wait for each other: ", word);
       std::snprintf(report.hint, sizeof report.hint,
                     "make the collectives that %ss share in the same order on all of them", word);
-      blame(report, last, here.where->part_of());
+      report.culprit = naming.name(last);
       report.collective = static_cast<int32_t>(signature.collective);
       report.sequence = sequence;
       report.group = here.where->number();
@@ -146,8 +147,9 @@ ErrorRecord WaitGraph::describe_cycle(int32_t last) const noexcept {
     char group[32] = "";
     if (here.where->number() != 0) std::snprintf(group, sizeof group, " of group %d", here.where->number());
     const auto room = sizeof report.message - static_cast<std::size_t>(used);
-    const int more = std::snprintf(report.message + used, room, "%s%s %d in %s%s for %s %d",
-                                   i == 0 ? "" : "; ", word, waiting, round, group, word, missing);
+    const int more =
+        std::snprintf(report.message + used, room, "%s%s %d in %s%s for %s %d", i == 0 ? "" : "; ", word,
+                      naming.name(waiting).number(), round, group, word, naming.name(missing).number());
     if (more < 0 || static_cast<std::size_t>(more) >= room) break;
     used += more;
   }

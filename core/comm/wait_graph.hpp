@@ -24,9 +24,9 @@ class Rendezvous {
  public:
   virtual int size() const noexcept = 0;
   virtual int32_t number() const noexcept = 0;
-  virtual int32_t replica(int rank) const noexcept = 0;
-  // The replica whose logical devices the members are; -1: they are replicas.
-  virtual int32_t part_of() const noexcept = 0;
+  // A member's rank among all that the wait graph knows.
+  virtual int seat(int rank) const noexcept = 0;
+  virtual Naming naming() const noexcept = 0;
   // Whether a member has come to a round that has not ended.
   virtual bool arrived(int rank, uint32_t round) const noexcept = 0;
   // What that member came for, and the round's number in the run.
@@ -34,6 +34,8 @@ class Rendezvous {
   // Ends the rounds; true: the caller gives the report, by post().
   virtual bool claim() noexcept = 0;
   virtual void post(const ErrorRecord& report) noexcept = 0;
+
+  MemberName name(int rank) const noexcept { return naming().name(seat(rank)); }
 
  protected:
   ~Rendezvous() = default;
@@ -65,8 +67,8 @@ class WaitGraph {
   WaitGraph& operator=(const WaitGraph&) = delete;
 
   // A replica is about to sleep. Where this closes a cycle, all rounds on it are condemned.
-  void block(int32_t replica, const Waits& waits) noexcept;
-  void unblock(int32_t replica) noexcept;
+  void block(int seat, const Waits& waits) noexcept;
+  void unblock(int seat) noexcept;
   // Whether some replica waits.
   bool anyone_blocked() noexcept;
 
@@ -81,44 +83,43 @@ class WaitGraph {
     std::size_t via = 0;
   };
 
-  // Calls visit(replica) for those whom a round still needs, until it gives false; whether it never did.
+  // Calls visit(seat) for those whom a round still needs, until it gives false; whether it never did.
   template <class Visit>
   static bool all_missing(const Wait& wait, Visit&& visit) noexcept {
     for (int rank = 0; rank < wait.where->size(); ++rank) {
-      if (!wait.where->arrived(rank, wait.round) && !visit(wait.where->replica(rank))) return false;
+      if (!wait.where->arrived(rank, wait.round) && !visit(wait.where->seat(rank))) return false;
     }
     return true;
   }
   template <class Awake>
-  bool may_wake(int32_t replica, Awake&& awake) const noexcept;
-  bool is_hopeless(int32_t start) noexcept;
-  bool find_cycle(int32_t start) noexcept;
-  ErrorRecord describe_cycle(int32_t last) const noexcept;
+  bool may_wake(int seat, Awake&& awake) const noexcept;
+  bool is_hopeless(int start) noexcept;
+  bool find_cycle(int start) noexcept;
+  ErrorRecord describe_cycle(int last) const noexcept;
 
   Memory& memory_;
   const int num_replicas_;
   std::mutex mutex_;
   uint32_t search_ = 0;
-  Blocked* blocked_ = nullptr;  // by replica
+  Blocked* blocked_ = nullptr;  // by seat
   int32_t* stack_ = nullptr;
 };
 
 // A scope in which a replica sleeps.
 class BlockedHere {
  public:
-  BlockedHere(WaitGraph* graph, int32_t replica, const Waits& waits) noexcept
-      : graph_(graph), replica_(replica) {
-    if (graph_ != nullptr) graph_->block(replica, waits);
+  BlockedHere(WaitGraph* graph, int seat, const Waits& waits) noexcept : graph_(graph), seat_(seat) {
+    if (graph_ != nullptr) graph_->block(seat, waits);
   }
   ~BlockedHere() {
-    if (graph_ != nullptr) graph_->unblock(replica_);
+    if (graph_ != nullptr) graph_->unblock(seat_);
   }
   BlockedHere(const BlockedHere&) = delete;
   BlockedHere& operator=(const BlockedHere&) = delete;
 
  private:
   WaitGraph* const graph_;
-  const int32_t replica_;
+  const int seat_;
 };
 
 // One round.

@@ -33,13 +33,13 @@ bool touches(const dist_tensor& tensor, const void* begin, std::size_t bytes) no
 }
 
 // What replica r gives of a value: its view.
-Status view_of(const CrossReplica& context, const Variable& variable, Value& value, int32_t r,
+Status view_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                dist_tensor* out) {
   if (value.distributed() && static_cast<int32_t>(value.items().size()) != context.replicas.local()) {
     return invalid_argument("value is %s of %zu components for %d replicas: it was made for another strategy",
                             Value::kind_name(value.kind()), value.items().size(), context.replicas.local());
   }
-  const Value& own = value.distributed() ? *value.items()[static_cast<std::size_t>(r)] : value;
+  const Value& own = value.distributed() ? *value.items()[index(r)] : value;
   if (!own.has_tensor()) {
     return invalid_argument(
         "value: %s cannot be assigned to variable \"%s\"; give a tensor, or one for each replica",
@@ -51,12 +51,12 @@ Status view_of(const CrossReplica& context, const Variable& variable, Value& val
 }
 
 // As view_of(), moved to `kept` where writing to the variable's copies would change it half-way.
-Status source_of(const CrossReplica& context, const Variable& variable, Value& value, int32_t r,
+Status source_of(const CrossReplica& context, const Variable& variable, Value& value, LocalReplica r,
                  ValueRef* kept, dist_tensor* out) {
   DIST_TRY(view_of(context, variable, value, r, out));
   for (int32_t copy = 0; copy < variable.num_copies(); ++copy) {
-    const void* const data = variable.component(copy).data;
-    const bool itself = copy == r && out->data == data && out->strides == nullptr;
+    const void* const data = variable.component(LocalReplica{copy}).data;
+    const bool itself = LocalReplica{copy} == r && out->data == data && out->strides == nullptr;
     if (itself || !touches(*out, data, variable.bytes())) continue;
     DIST_TRY(Value::copy_tensor(*context.memory, *out, kept));
     *out = (*kept)->tensor();
@@ -71,11 +71,11 @@ Status assign_copies(const CrossReplica& context, Variable& variable, int32_t ho
   std::pmr::vector<ValueRef> kept(n, context.memory);
   std::pmr::vector<dist_tensor> sources(n, context.memory);
   for (std::size_t r = 0; r < n; ++r) {
-    DIST_TRY(source_of(context, variable, value, static_cast<int32_t>(r), &kept[r], &sources[r]));
+    DIST_TRY(source_of(context, variable, value, LocalReplica(r), &kept[r], &sources[r]));
     DIST_TRY(variable.check_assign(how, sources[r], "value"));
   }
   return for_each_copy(context, variable,
-                       [&](int32_t r) { variable.assign(how, r, sources[static_cast<std::size_t>(r)]); });
+                       [&](LocalReplica r) { variable.assign(how, r, sources[index(r)]); });
 }
 
 Status no_aggregation(const Variable& variable) noexcept {
@@ -92,7 +92,7 @@ Status assign_parts(const CrossReplica& context, Variable& variable, const dist_
   DIST_TRY(check_op(DIST_REDUCE_SUM, variable.dtype()));
   ValueRef whole;
   DIST_TRY(Value::copy_tensor(*context.memory, value, &whole));
-  variable.assign(DIST_ASSIGN, 0, whole->tensor());
+  variable.assign(DIST_ASSIGN, LocalReplica{0}, whole->tensor());
   share_sum(variable);
   return kOk;
 }
@@ -113,7 +113,7 @@ Status assign_on_read(const CrossReplica& context, Variable& variable, int32_t h
         variable.name());
   }
   dist_tensor one{};
-  DIST_TRY(view_of(context, variable, value, 0, &one));
+  DIST_TRY(view_of(context, variable, value, LocalReplica{0}, &one));
   return assign_parts(context, variable, one);
 }
 
@@ -141,7 +141,7 @@ Status assign_reduced(const CrossReplica& context, Variable& variable, int32_t h
   }
   std::pmr::vector<dist_tensor> parts(static_cast<std::size_t>(context.replicas.local()), context.memory);
   for (std::size_t r = 0; r < parts.size(); ++r) {
-    DIST_TRY(view_of(context, variable, merged, static_cast<int32_t>(r), &parts[r]));
+    DIST_TRY(view_of(context, variable, merged, LocalReplica(r), &parts[r]));
     DIST_TRY(variable.check_assign(how, parts[r], "value"));
   }
   ValueRef reduced;
@@ -159,7 +159,7 @@ Status sum_of_common(const Variable& variable) noexcept {
 // Applies `slices[k]` in order to every copy.
 Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
                  std::span<const Slices> slices) {
-  return for_each_copy(context, variable, [&](int32_t r) {
+  return for_each_copy(context, variable, [&](LocalReplica r) {
     for (const Slices& rows : slices) rows.apply(how, variable, r);
   });
 }
@@ -168,10 +168,11 @@ Status apply_all(const CrossReplica& context, Variable& variable, int32_t how,
 
 void share_sum(Variable& variable) noexcept {
   const int32_t n = variable.num_copies();
-  auto* const whole = static_cast<std::byte*>(variable.component(0).data);
+  auto* const whole = static_cast<std::byte*>(variable.first_copy().data);
   const auto count = static_cast<std::size_t>(variable.elements());
   std::byte* copies[DIST_MAX_REPLICAS];
-  for (int32_t r = 0; r < n; ++r) copies[r] = static_cast<std::byte*>(variable.component(r).data);
+  for (int32_t r = 0; r < n; ++r)
+    copies[r] = static_cast<std::byte*>(variable.component(LocalReplica{r}).data);
   if (dtype_is_integer(variable.dtype())) {
     for (int32_t r = n - 1; r >= 0; --r) share_integers(variable.dtype(), whole, r, n, copies[r], count);
     return;
@@ -191,12 +192,12 @@ Status assign(const CrossReplica& context, Variable& variable, int32_t how, Valu
 Status read(const CrossReplica& context, Variable& variable, ValueRef* out) {
   DIST_TRY(check_owner(context, variable));
   if (!variable.sync_on_read() || variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA)
-    return Value::copy_tensor(*context.memory, variable.component(0), out);
+    return Value::copy_tensor(*context.memory, variable.first_copy(), out);
   if (variable.aggregation() == DIST_AGGREGATION_NONE) return no_aggregation(variable);
-  if (variable.num_copies() == 1) return Value::copy_tensor(*context.memory, variable.component(0), out);
+  if (variable.num_copies() == 1) return Value::copy_tensor(*context.memory, variable.first_copy(), out);
   DIST_TRY(check_op(op_of(variable), variable.dtype()));
   std::pmr::vector<dist_tensor> copies(context.memory);
-  for (int32_t r = 0; r < variable.num_copies(); ++r) copies.push_back(variable.component(r));
+  for (int32_t r = 0; r < variable.num_copies(); ++r) copies.push_back(variable.component(LocalReplica{r}));
   ValueRef result;
   DIST_TRY(fold(context, op_of(variable), copies, &result));
   *out = std::move(result);
@@ -208,7 +209,7 @@ Status merged_assign(const CrossReplica& context, Variable& variable, int32_t ho
   if (variable.aggregation() == DIST_AGGREGATION_ONLY_FIRST_REPLICA || context.replicas.global() == 1) {
     dist_tensor view{};
     ValueRef first;
-    DIST_TRY(view_of(context, variable, merged, 0, &view));
+    DIST_TRY(view_of(context, variable, merged, LocalReplica{0}, &view));
     DIST_TRY(Value::wrap_tensor(*context.memory, view, nullptr, nullptr, &first));
     return assign_copies(context, variable, how, *first);
   }
@@ -232,8 +233,7 @@ Status scatter(const CrossReplica& context, Variable& variable, int32_t how, Val
     Value& own = slices.distributed() ? *slices.items()[r] : slices;
     DIST_TRY(Slices::of(variable, how, own, &rows[r]));
   }
-  return for_each_copy(context, variable,
-                       [&](int32_t r) { rows[static_cast<std::size_t>(r)].apply(how, variable, r); });
+  return for_each_copy(context, variable, [&](LocalReplica r) { rows[index(r)].apply(how, variable, r); });
 }
 
 Status merged_scatter(const CrossReplica& context, Variable& variable, int32_t how, Value& merged) {

@@ -27,7 +27,7 @@ template <class Body>
 Status for_each_copy(const CrossReplica& context, const Variable& variable, const Body& body) {
   const auto n = static_cast<std::size_t>(variable.num_copies());
   const auto range = [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; ++r) body(static_cast<int32_t>(r));
+    for (int64_t r = first; r < last; ++r) body(LocalReplica(r));
   };
   if (variable.bytes() * n > FoldPlan::kSerialBytes && n > 1) {
     return context.arena->parallel_for(0, static_cast<int64_t>(n), 1, range);

@@ -6,7 +6,7 @@
 
 #include "core/base/arena.hpp"
 #include "core/base/memory.hpp"
-#include "core/base/replica_count.hpp"
+#include "core/base/replicas.hpp"
 #include "dist/types.h"
 
 namespace dist {

@@ -115,7 +115,8 @@ class Gatherer {
           PathText(path).c_str(), variable->num_copies(), context_.replicas.local());
     }
     std::pmr::vector<dist_tensor> tensors(context_.memory);
-    for (int32_t r = 0; r < context_.replicas.local(); ++r) tensors.push_back(variable->component(r));
+    for (int32_t r = 0; r < context_.replicas.local(); ++r)
+      tensors.push_back(variable->component(LocalReplica{r}));
     return join(context_, tensors, axis_, path, out);
   }
 
@@ -130,7 +131,7 @@ class Gatherer {
             tensors.size(), Value::kind_name(component->kind()));
       }
       const Variable* const variable = component->variable();
-      tensors.push_back(variable != nullptr ? variable->component(static_cast<int32_t>(tensors.size()))
+      tensors.push_back(variable != nullptr ? variable->component(LocalReplica(tensors.size()))
                                             : component->tensor());
     }
     return join(context_, tensors, axis_, path, out);

@@ -10,14 +10,14 @@ namespace dist {
 namespace {
 
 // A variable's copy, as a tensor that knows whose it is.
-Status copy_of(Memory& memory, Variable& variable, int32_t replica, ValueRef* out) {
+Status copy_of(Memory& memory, Variable& variable, LocalReplica replica, ValueRef* out) {
   DIST_TRY(Value::wrap_tensor(memory, variable.component(replica), Variable::release_copy, &variable, out));
   variable.retain();
   return kOk;
 }
 
-// What replica `replica` has of a value in a nest.
-Status part_of(Memory& memory, Value& value, int32_t replica, ValueRef* out) {
+// What a replica has of a value in a nest.
+Status part_of(Memory& memory, Value& value, LocalReplica replica, ValueRef* out) {
   if (value.variable() != nullptr) return copy_of(memory, *value.variable(), replica, out);
   if (!value.is_nest()) return component_of(memory, &value, replica, out);
   const auto items = value.items();
@@ -43,7 +43,7 @@ Status local_results(const CrossReplica& context, Value& value, ValueRef* out) {
   items.reserve(results.size());
   for (int32_t r = 0; r < n; ++r) {
     ValueRef& result = results[static_cast<std::size_t>(r)];
-    DIST_TRY(part_of(memory, value, r, &result));
+    DIST_TRY(part_of(memory, value, LocalReplica{r}, &result));
     items.push_back(result.get());
   }
   return Value::create(memory, DIST_VALUE_TUPLE, items, out);

@@ -17,9 +17,9 @@
 namespace dist {
 namespace {
 
-// What replica `id` has of a tensor or variable.
-dist_tensor view(const Value& value, int32_t id) noexcept {
-  return value.variable() != nullptr ? value.variable()->component(id) : value.tensor();
+// What a replica has of a tensor or variable.
+dist_tensor view(const Value& value, LocalReplica replica) noexcept {
+  return value.variable() != nullptr ? value.variable()->component(replica) : value.tensor();
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Status Reducer::add_tensors(std::span<Value* const> values, const Path& path, Va
                   PathText(path).c_str(), tensors.size(), Value::kind_name(value->kind()),
                   to_one_tensor() ? "without axes " : "");
     }
-    tensors.push_back(view(*value, static_cast<int32_t>(tensors.size())));
+    tensors.push_back(view(*value, LocalReplica(tensors.size())));
   }
   return add_fold(tensors, path, out);
 }

@@ -13,23 +13,23 @@ namespace {
 // The failure of the lowest replica, brought over from the thread on which it happened.
 class FirstFailure {
  public:
-  void set(int32_t replica, dist_status code) noexcept {
+  void set(GlobalReplica replica, dist_status code) noexcept {
     // Where the host gives no reason, this thread's record has an older text, which is not the reason.
     if (last_error().code != code) {
       (void)fail(code, "the update function returned %s without a reason (dist_fail() gives one)",
                  status_name(code));
     }
     const std::scoped_lock lock(mutex_);
-    if (replica_ >= 0 && replica_ < replica) return;
+    if (replica_ != kNoReplica && replica_ < replica) return;
     replica_ = replica;
     record_ = last_error();
-    if (record_.replica < 0) record_.replica = replica;
+    if (record_.culprit.replica == kNoReplica) record_.culprit = {replica};
   }
-  Status status() const noexcept { return replica_ < 0 ? kOk : fail(record_); }
+  Status status() const noexcept { return replica_ == kNoReplica ? kOk : fail(record_); }
 
  private:
   std::mutex mutex_;
-  int32_t replica_ = -1;
+  GlobalReplica replica_ = kNoReplica;
   ErrorRecord record_;
 };
 
@@ -44,16 +44,16 @@ Status update(const CrossReplica& context, Variable& variable, const UpdateFn& f
   const auto n = static_cast<std::size_t>(context.replicas.local());
   std::pmr::vector<ValueRef> components(n, context.memory);
   for (std::size_t r = 0; r < n; ++r) {
-    DIST_TRY(component_of(*context.memory, args, static_cast<int32_t>(r), &components[r]));
+    DIST_TRY(component_of(*context.memory, args, LocalReplica(r), &components[r]));
   }
   FirstFailure failure;
-  const auto body = [&](int32_t r) {
+  const auto body = [&](LocalReplica r) {
     const dist_status before = last_error().code;
     last_error().code = DIST_OK;  // so that a failure without words is told from one with
     dist_tensor copy = variable.component(r);
-    const dist_status code = fn.call(&copy, components[static_cast<std::size_t>(r)].get(), fn.context);
+    const dist_status code = fn.call(&copy, components[index(r)].get(), fn.context);
     if (code != DIST_OK) {
-      failure.set(r, code);
+      failure.set(context.replicas.global_of(r), code);
     } else if (last_error().code == DIST_OK) {
       last_error().code = before;
     }

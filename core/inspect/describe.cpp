@@ -143,7 +143,7 @@ void put_variable(TextOut& out, const Variable& variable) {
     out.add(copy == 0 ? ": %d: " : ", %d: ", copy);
     put_text(out, variable.copy_name(copy));
     out.Put(' ');
-    put_tensor(out, variable.component(copy));
+    put_tensor(out, variable.component(LocalReplica{copy}));
   }
 }
 

@@ -51,8 +51,8 @@ class Copies {
   int32_t count() const noexcept { return variable_.num_copies(); }
   int64_t elements() const noexcept { return variable_.elements(); }
   int64_t element_bytes() const noexcept { return size_; }
-  const std::byte* at(int32_t replica, int64_t element) const noexcept {
-    return static_cast<const std::byte*>(variable_.component(replica).data) + element * size_;
+  const std::byte* at(int32_t copy, int64_t element) const noexcept {
+    return static_cast<const std::byte*>(variable_.component(LocalReplica{copy}).data) + element * size_;
   }
   bool same(int32_t a, int32_t b, int64_t element) const noexcept {
     return same_element(variable_.dtype(), at(a, element), at(b, element));
@@ -126,19 +126,20 @@ void write_index(const dist_tensor& tensor, int64_t element, char* text, std::si
   if (used < size) std::snprintf(text + used, size - used, tensor.ndim == 0 ? "[]" : "]");
 }
 
-Status report(const Variable& variable, const Copies& copies, const Drift& drift) noexcept {
+Status report(const Variable& variable, const Copies& copies, const Drift& drift,
+              const ReplicaCount& replicas) noexcept {
+  const int32_t expected_replica = number(replicas.global_of(LocalReplica{drift.expected_copy}));
   char index[96];
   char expected[kNumberRoom];
   char received[kNumberRoom];
-  write_index(variable.component(0), drift.element, index, sizeof index);
-  write_number(variable.dtype(), copies.at(drift.expected_replica, drift.element), expected);
-  write_number(variable.dtype(), copies.at(drift.replica, drift.element), received);
+  write_index(variable.first_copy(), drift.element, index, sizeof index);
+  write_number(variable.dtype(), copies.at(drift.expected_copy, drift.element), expected);
+  write_number(variable.dtype(), copies.at(drift.copy, drift.element), received);
   ErrorRecord error;
   error.code = DIST_DATA_LOSS;
-  error.replica = drift.replica;
+  error.culprit = {replicas.global_of(LocalReplica{drift.copy})};
   copy_text(error.tag, variable.name());
-  std::snprintf(error.expected, sizeof error.expected, "%s, as on replica %d", expected,
-                drift.expected_replica);
+  std::snprintf(error.expected, sizeof error.expected, "%s, as on replica %d", expected, expected_replica);
   copy_text(error.received, received);
   copy_text(
       error.hint,
@@ -147,8 +148,8 @@ Status report(const Variable& variable, const Copies& copies, const Drift& drift
   std::snprintf(error.message, sizeof error.message,
                 "variable \"%s\": the copies have drifted apart: element %lld (%s) is %s on replica %d but "
                 "%s on replica %d; %s",
-                variable.name(), static_cast<long long>(drift.element), index, received, drift.replica,
-                expected, drift.expected_replica, error.hint);
+                variable.name(), static_cast<long long>(drift.element), index, received,
+                error.culprit.number(), expected, expected_replica, error.hint);
   return fail(error);
 }
 
@@ -168,10 +169,10 @@ Status check_drift(const CrossReplica& context, const Variable& variable, Drift*
   DIST_TRY(first_difference(*context.arena, copies, &element));
   if (element == copies.elements()) return kOk;
   out->element = element;
-  out->expected_replica = most_common(copies, element);
-  out->replica = 0;
-  while (copies.same(out->replica, out->expected_replica, element)) ++out->replica;
-  return report(variable, copies, *out);
+  out->expected_copy = most_common(copies, element);
+  out->copy = 0;
+  while (copies.same(out->copy, out->expected_copy, element)) ++out->copy;
+  return report(variable, copies, *out, context.replicas);
 }
 
 }  // namespace dist

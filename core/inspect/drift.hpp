@@ -13,8 +13,8 @@ namespace dist {
 // Where copies differ; the numbers are -1 where they do not.
 struct Drift {
   int32_t num_copies = 0;  // compared; 0: of a variable whose copies need not be equal
-  int32_t replica = -1;    // the lowest that differs from the most
-  int32_t expected_replica = -1;
+  int32_t copy = -1;       // the lowest that differs from the most
+  int32_t expected_copy = -1;
   int64_t element = -1;  // the first that differs anywhere
 };
 

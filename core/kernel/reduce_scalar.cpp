@@ -48,8 +48,7 @@ struct Complex {
   float im;
 };
 
-// ---- Operators
-// ----------------------------------------------------------------------------------------------
+// ---- Operators ----
 
 // Integers wrap: unsigned 64-bit arithmetic, cut to the type, is defined for all of them.
 struct Sum {
@@ -100,8 +99,7 @@ struct Maximum {
   }
 };
 
-// ---- Finishing
-// ----------------------------------------------------------------------------------------------
+// ---- Finishing ----
 
 template <class Element>
 struct Store {
@@ -140,8 +138,7 @@ struct DivideAs {
   }
 };
 
-// ---- The kernel
-// ---------------------------------------------------------------------------------------------
+// ---- The kernel ----
 
 template <class Element, class Op, class Finish>
 void reduce(const ReduceArguments& args) noexcept {

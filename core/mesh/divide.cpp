@@ -13,7 +13,7 @@ namespace {
 
 class Divider {
  public:
-  Divider(Memory& memory, int32_t replica, const Partition& how) noexcept
+  Divider(Memory& memory, LocalReplica replica, const Partition& how) noexcept
       : memory_(memory), replica_(replica), how_(how) {}
 
   Status divide(Value& value, const Path& path, ValueRef* out) const {
@@ -88,7 +88,7 @@ class Divider {
   }
 
   Memory& memory_;
-  const int32_t replica_;
+  const LocalReplica replica_;
   const Partition& how_;
 };
 
@@ -110,7 +110,7 @@ Status view_of(Memory& memory, Value& whole, const int64_t* begin, const int64_t
   return kOk;
 }
 
-Status divide(Memory& memory, Value& value, int32_t replica, const Partition& how, ValueRef* out) {
+Status divide(Memory& memory, Value& value, LocalReplica replica, const Partition& how, ValueRef* out) {
   ValueRef own;
   DIST_TRY(component_of(memory, &value, replica, &own));
   return Divider(memory, replica, how).divide(*own, Path{"value"}, out);

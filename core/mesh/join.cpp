@@ -190,14 +190,14 @@ class Joiner {
     how.kind = DIST_PARTITION_ASSIGN;
     how.num_logical_devices = static_cast<int32_t>(devices_);
     how.logical_device = static_cast<int32_t>(device);
-    return divide(memory_, *results[device], 0, how, out);
+    return divide(memory_, *results[device], LocalReplica{0}, how, out);
   }
 
   Status replicated(Value& value, ValueRef* out) {
     Partition how;
     how.kind = DIST_PARTITION_REPLICATE;
     how.num_logical_devices = static_cast<int32_t>(devices_);
-    return divide(memory_, value, 0, how, out);
+    return divide(memory_, value, LocalReplica{0}, how, out);
   }
 
   // Copies the tiles into a new whole, whose shards they are from now on.

@@ -17,7 +17,7 @@ namespace dist {
 // `value` as replica `replica` sees it, with each tensor in it divided as `how` says, whose shape is taken
 // from the tensor. A divided tensor is a sharded tensor, which still is the whole; nothing is copied. A
 // sharded tensor is divided anew.
-Status divide(Memory& memory, Value& value, int32_t replica, const Partition& how, ValueRef* out);
+Status divide(Memory& memory, Value& value, LocalReplica replica, const Partition& how, ValueRef* out);
 
 // A view of a part of the tensor `whole`, which it keeps alive.
 Status view_of(Memory& memory, Value& whole, const int64_t* begin, const int64_t* size, ValueRef* out);

@@ -116,17 +116,17 @@ Status Metric::check_owner(const Memory& strategy_memory) const noexcept {
                           name());
 }
 
-Metric::Sums Metric::read(int32_t replica) const noexcept {
+Metric::Sums Metric::read(LocalReplica replica) const noexcept {
   Sums sums;
   std::memcpy(static_cast<void*>(&sums), state_->component(replica).data, sizeof sums);
   return sums;
 }
 
-void Metric::write(int32_t replica, const Sums& sums) noexcept {
+void Metric::write(LocalReplica replica, const Sums& sums) noexcept {
   std::memcpy(state_->component(replica).data, static_cast<const void*>(&sums), sizeof sums);
 }
 
-Status Metric::update(int32_t replica, const dist_tensor& values, const dist_tensor* labels,
+Status Metric::update(LocalReplica replica, const dist_tensor& values, const dist_tensor* labels,
                       const dist_tensor* weights) noexcept {
   DIST_TRY(check(values, "values"));
   const bool accuracy = kind_ == DIST_METRIC_ACCURACY;
@@ -188,9 +188,9 @@ Status Metric::update(int32_t replica, const dist_tensor& values, const dist_ten
 
 double Metric::result() const noexcept {
   const FpEnvironment environment;
-  Sums all = read(0);
+  Sums all = read(LocalReplica{0});
   for (int32_t r = 1; r < state_->num_replicas(); ++r) {
-    const Sums own = read(r);
+    const Sums own = read(LocalReplica{r});
     all.total.add(own.total);
     all.weight.add(own.weight);
   }
@@ -201,7 +201,7 @@ double Metric::result() const noexcept {
 }
 
 void Metric::reset() noexcept {
-  for (int32_t r = 0; r < state_->num_replicas(); ++r) write(r, Sums{});
+  for (int32_t r = 0; r < state_->num_replicas(); ++r) write(LocalReplica{r}, Sums{});
 }
 
 }  // namespace dist

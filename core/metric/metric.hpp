@@ -31,7 +31,7 @@ class Metric final : public Counted {
 
   // Adds a batch to one replica's copy, which nobody else uses meanwhile; on a failure it adds nothing.
   // `labels` and `weights` may be NULL.
-  Status update(int32_t replica, const dist_tensor& values, const dist_tensor* labels,
+  Status update(LocalReplica replica, const dist_tensor& values, const dist_tensor* labels,
                 const dist_tensor* weights) noexcept;
   // Reads or resets all copies, which nobody changes meanwhile.
   double result() const noexcept;
@@ -51,8 +51,8 @@ class Metric final : public Counted {
       : Counted(memory), kind_(kind), state_(std::move(state)) {}
   ~Metric() override = default;
 
-  Sums read(int32_t replica) const noexcept;
-  void write(int32_t replica, const Sums& sums) noexcept;
+  Sums read(LocalReplica replica) const noexcept;
+  void write(LocalReplica replica, const Sums& sums) noexcept;
 
   int32_t kind_;
   Ref<Variable> state_;

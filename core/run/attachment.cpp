@@ -33,7 +33,7 @@ Status Replica::check_attach() const noexcept {
     return failed_precondition(
         "dist_replica_attach(): the calling thread is in the function of %s %d already; "
         "dist_replica_detach() it first",
-        member_word(here.replica->part_of_), here.replica->id());
+        here.replica->name().word(), here.replica->name().number());
   }
   if (here.entered + here.default_entered == 0) return kOk;
   return failed_precondition(
@@ -50,7 +50,7 @@ Status Replica::attach() noexcept {
     return failed_precondition(
         "dist_replica_attach(): %s %d's function runs on another thread, which has not called "
         "dist_replica_detach()",
-        member_word(part_of_), id_);
+        name().word(), name().number());
   }
   watch_thread_end();
   Current& here = current();

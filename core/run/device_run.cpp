@@ -27,7 +27,7 @@ class OnDevices {
 
 Status find_team(const Replica& replica, const char* call, DeviceTeam** out) noexcept {
   DIST_TRY(replica.check_whole(call));
-  *out = replica.pool().devices_of(replica.id());
+  *out = replica.pool().devices_of(replica.local());
   if (*out != nullptr) return kOk;
   return failed_precondition(
       "%s(): replicas of this strategy have no logical devices; DIST_STRATEGY_MESH makes them of some", call);
@@ -40,7 +40,7 @@ Status find_own_team(const Replica& device, const char* call, DeviceTeam** out) 
   return failed_precondition(
       "%s() is for logical devices, and this is replica %d: call it inside dist_run_on_devices()'s function, "
       "with the handle that this gets",
-      call, device.id());
+      call, device.name().number());
 }
 
 Status complete_result(int32_t num_devices, Partition* out) noexcept {
@@ -63,8 +63,8 @@ Status run_on_devices(Replica& replica, const ValuesFunction& function, Value* a
   Memory& memory = replica.pool().memory();
   ValueRef own_args;
   ValueRef own_kwargs;
-  DIST_TRY(component_of(memory, args, replica.id(), &own_args));
-  DIST_TRY(component_of(memory, kwargs, replica.id(), &own_kwargs));
+  DIST_TRY(component_of(memory, args, replica.local(), &own_args));
+  DIST_TRY(component_of(memory, kwargs, replica.local(), &own_kwargs));
   joining.like = find_split(own_args.get());
   if (joining.like == nullptr) joining.like = find_split(own_kwargs.get());
   const auto run = make_counted<ValuesRun>(memory, function, shard_of, own_args.get(), own_kwargs.get(),

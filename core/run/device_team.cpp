@@ -26,7 +26,7 @@ int32_t DeviceMesh::step(std::size_t axis) const noexcept {
   return step;
 }
 
-DeviceTeam::DeviceTeam(Memory& memory, const DeviceMesh& mesh, int replica)
+DeviceTeam::DeviceTeam(Memory& memory, const DeviceMesh& mesh, LocalReplica replica)
     : memory_(memory), mesh_(mesh), replica_(replica), along_(&memory) {}
 
 DeviceTeam::~DeviceTeam() {
@@ -41,8 +41,8 @@ DeviceTeam::~DeviceTeam() {
   InnerPool::destroy(devices_);
 }
 
-Status DeviceTeam::create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, int replica,
-                          DeviceTeam** out) {
+Status DeviceTeam::create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh,
+                          LocalReplica replica, DeviceTeam** out) {
   void* const place = memory.allocate(sizeof(DeviceTeam), alignof(DeviceTeam));
   auto* const team = new (place) DeviceTeam(memory, mesh, replica);
   Status made;

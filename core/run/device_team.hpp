@@ -40,12 +40,12 @@ struct DeviceMesh {
 class DeviceTeam {
  public:
   // `pool` and `mesh` outlive the team. Throws std::bad_alloc, which leaves nothing behind.
-  static Status create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, int replica,
+  static Status create(Memory& memory, const ReplicaPool& pool, const DeviceMesh& mesh, LocalReplica replica,
                        DeviceTeam** out);
   // No device is running.
   static void destroy(DeviceTeam* team) noexcept;
 
-  int replica() const noexcept { return replica_; }
+  LocalReplica replica() const noexcept { return replica_; }
   const DeviceMesh& mesh() const noexcept { return mesh_; }
   int num_devices() const noexcept { return mesh_.num_devices; }
   ReplicaPool& pool() noexcept { return devices_->pool(); }
@@ -66,7 +66,7 @@ class DeviceTeam {
  private:
   enum class End { kNone, kCondemned, kCancelled };
 
-  DeviceTeam(Memory& memory, const DeviceMesh& mesh, int replica);
+  DeviceTeam(Memory& memory, const DeviceMesh& mesh, LocalReplica replica);
   ~DeviceTeam();
   Status make_groups();
   void end_with(End end, const ErrorRecord* why, const char* reason) noexcept;
@@ -74,7 +74,7 @@ class DeviceTeam {
 
   Memory& memory_;
   const DeviceMesh& mesh_;
-  const int replica_;
+  const LocalReplica replica_;
   InnerPool* devices_ = nullptr;
   std::pmr::vector<Subgroup*> along_;  // by axis and device
   std::mutex mutex_;                   // what follows

@@ -36,7 +36,7 @@ Status check_leaf(const Call& call, const Value& value, const Path& path) noexce
               Value::kind_name(value.kind()), collective_name(call.collective));
 }
 
-Status flatten(const Call& call, const Value& value, const Path& path, int32_t replica, Leaves& leaves) {
+Status flatten(const Call& call, const Value& value, const Path& path, LocalReplica replica, Leaves& leaves) {
   const bool plain = value.has_tensor();
   leaves.structure = mix(leaves.structure, plain ? 0 : static_cast<uint64_t>(value.kind()));
   if (!value.is_nest()) {
@@ -201,9 +201,9 @@ Status exchange_values(Replica& replica, const Member& member, Call call, Value&
   }
   Memory& memory = replica.pool().memory();
   ValueRef own;
-  DIST_TRY(component_of(memory, &value, replica.copy(), &own));
+  DIST_TRY(component_of(memory, &value, replica.local(), &own));
   Leaves leaves(memory);
-  DIST_TRY(flatten(call, *own, Path{"value"}, replica.copy(), leaves));
+  DIST_TRY(flatten(call, *own, Path{"value"}, replica.local(), leaves));
   call.salt = leaves.structure;
   Results results(memory);
   if (replica.pool().alone()) {

@@ -88,26 +88,27 @@ Status ReplicaPool::run_is_late() noexcept {
   return late;
 }
 
-Status ReplicaPool::enter(int id, Replica** out) noexcept {
+Status ReplicaPool::enter(LocalReplica replica, Replica** out) noexcept {
   if (options_.threads != DIST_THREADS_HOST) {
     return failed_precondition(
         "this strategy has threads of its own: use dist_run(), or create it with "
         "DIST_THREADS_HOST");
   }
-  if (id < 0 || id >= options_.num_replicas) {
-    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d", id,
-                            options_.num_replicas - 1);
+  if (replica < LocalReplica{0} || replica >= LocalReplica{options_.num_replicas}) {
+    return invalid_argument("replica_id is %d; this strategy's replicas are 0 to %d",
+                            static_cast<int>(replica), options_.num_replicas - 1);
   }
   if (current().replica != nullptr) {
     return failed_precondition("this thread is replica %d already: dist_replica_leave() first",
-                               current().replica->id());
+                               current().replica->name().number());
   }
-  Seat& seat = seats_[id];
+  Seat& seat = seats_[index(replica)];
   const bool in_time = lock_when([&] { return may_enter(seat); });
   const RunLockHolder holder(lock_);
   if (closing_.load(std::memory_order_relaxed)) return shutting_down();
   if (open_ && seat.entered == run_ && seat.finished.value.load(std::memory_order_acquire) != run_)
-    return failed_precondition("replica %d is inside already, on another thread", id);
+    return failed_precondition("replica %d is inside already, on another thread",
+                               seat.replica.name().number());
   if (!in_time) return run_is_late();
   if (!open_) open_run();
   ++come_;
@@ -164,7 +165,7 @@ Status ReplicaPool::leave(Replica& replica, Status status) noexcept {
   if (options_.threads != DIST_THREADS_HOST || current().replica != &replica) {
     return failed_precondition(
         "dist_replica_leave(): %s %d did not come by dist_replica_enter(); its function ends by returning",
-        member_word(options_.part_of), replica.id());
+        replica.name().word(), replica.name().number());
   }
   const uint32_t run = run_;
   depart(seat(replica), status);
@@ -204,7 +205,7 @@ void ReplicaPool::abandon(Replica& replica) noexcept {
   if (memory_.forked()) return;
   depart(seat(replica),
          failed_precondition("replica %d's thread ended inside its run, without dist_replica_leave()",
-                             replica.id()));
+                             replica.name().number()));
   lock_.lock();
   Counted* const kept = go(seat(replica));
   lock_.unlock();

@@ -17,8 +17,8 @@ InnerPool::InnerPool(Memory& memory, const WaitPolicy& policy, const Host& host,
     : memory_(memory),
       wait_graph_(memory, options.num_replicas),
       group_(memory, options.num_replicas, policy, host, options.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, options.part_of, options.keeper}),
-      recorder_(memory, options.num_replicas),
+             Membership{0, nullptr, &wait_graph_, options.naming, options.keeper}),
+      recorder_(memory, ReplicaCount(options.num_replicas)),
       pool_(memory, group_, wait_graph_, host, with_recorder(options, recorder_)) {}
 
 Status InnerPool::create(Memory& memory, const WaitPolicy& policy, const Host& host,

@@ -19,12 +19,12 @@ class Merging {
     outcome_.error = ErrorRecord{};
     outcome_.error.code = outcome_.status;
     copy_text(outcome_.error.message, "the merge function's thread ended inside it");
-    outcome_.round = replica.group().round(replica.id());
+    outcome_.round = replica.group().round(replica.rank());
     replica_.set_away(Replica::Away::kMerging);
   }
   ~Merging() {
     replica_.set_away(Replica::Away::kNo);
-    replica_.group().finish_without_waiting(replica_.id());
+    replica_.group().finish_without_waiting(replica_.rank());
   }
   Merging(const Merging&) = delete;
   Merging& operator=(const Merging&) = delete;
@@ -41,7 +41,7 @@ Status merge_arguments(Replica& replica, Memory& memory, ValueRef* out) {
   given.reserve(static_cast<std::size_t>(replica.replicas().local()));
   std::size_t lists = 0;
   for (int p = 0; p < replica.replicas().local(); ++p) {
-    const void* args = replica.group().slot(replica.id(), p).extra;
+    const void* args = replica.group().slot(replica.rank(), p).extra;
     given.push_back(static_cast<Value*>(const_cast<void*>(args)));
     lists += args != nullptr;
   }
@@ -91,7 +91,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
                             Value::kind_name(args->kind()));
   }
   Group& group = replica.group();
-  const int me = replica.id();
+  const int me = replica.rank();
   MergeOutcome& outcome = replica.pool().merge_outcome();
   DIST_TRY(group.open());
   Signature& signature = group.draft(me);
@@ -116,7 +116,7 @@ Status meet_and_merge(Replica& replica, Memory& memory, const MergeFunction& fun
   }
   Status status = outcome.status == DIST_OK ? kOk : fail(outcome.error);
   try {
-    if (status.ok()) status = component_of(memory, outcome.result.get(), me, out);
+    if (status.ok()) status = component_of(memory, outcome.result.get(), replica.local(), out);
   } catch (const std::bad_alloc&) {
     status = out_of_memory();
   }

@@ -67,18 +67,17 @@ void Placement::find_domains(std::span<const CpuPlace> places) {
   }
 }
 
-int Placement::cpu_of(int replica, int device) const noexcept {
+int Placement::cpu_of(LocalReplica replica, int device) const noexcept {
   if (!pins()) return -1;
-  return cpus_[static_cast<std::size_t>(replica) * static_cast<std::size_t>(num_devices_) +
-               static_cast<std::size_t>(device)];
+  return cpus_[index(replica) * static_cast<std::size_t>(num_devices_) + static_cast<std::size_t>(device)];
 }
 
-const CpuSet* Placement::domain_of(int replica, int device, int threads) const noexcept {
+const CpuSet* Placement::domain_of(LocalReplica replica, int device, int threads) const noexcept {
   if (domains_.empty() || threads < 2) return nullptr;
   const int cpu = cpu_of(replica, device);
   auto domain =
       std::find_if(domains_.begin(), domains_.end(), [&](const CpuSet& some) { return some.has(cpu); });
-  if (domain == domains_.end()) domain = domains_.begin() + replica % num_domains();
+  if (domain == domains_.end()) domain = domains_.begin() + static_cast<int>(replica) % num_domains();
   return domain->count() < threads ? nullptr : &*domain;
 }
 

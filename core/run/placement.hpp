@@ -46,12 +46,12 @@ class Placement {
   bool pins() const noexcept { return !cpus_.empty(); }
   bool named() const noexcept { return named_; }
   // -1: wherever the system puts the thread.
-  int cpu_of(int replica, int device) const noexcept;
+  int cpu_of(LocalReplica replica, int device) const noexcept;
 
   int num_domains() const noexcept { return static_cast<int>(domains_.size()); }
   // The domain of a replica's or its device's loops: that of its CPU, else the replicas take turns. NULL
   // where there is one domain, or a loop on `threads` threads needs more than the CPUs of one.
-  const CpuSet* domain_of(int replica, int device, int threads) const noexcept;
+  const CpuSet* domain_of(LocalReplica replica, int device, int threads) const noexcept;
   // Its number among those that this process may use.
   int number_of(const CpuSet& domain) const noexcept { return static_cast<int>(&domain - domains_.data()); }
 

@@ -19,10 +19,12 @@ namespace {
 class Name {
  public:
   explicit Name(const Replica& replica) noexcept {
+    const MemberName& name = replica.name();
     if (replica.is_device()) {
-      std::snprintf(text_, sizeof text_, "logical device %d of replica %d", replica.id(), replica.copy());
+      std::snprintf(text_, sizeof text_, "logical device %d of replica %d", name.device,
+                    number(name.replica));
     } else {
-      std::snprintf(text_, sizeof text_, "replica %d", replica.id());
+      std::snprintf(text_, sizeof text_, "replica %d", number(name.replica));
     }
   }
   const char* c_str() const noexcept { return text_; }
@@ -76,7 +78,7 @@ Status Replica::not_here(const char* call) const noexcept {
   const std::uintptr_t thread = thread_.load(std::memory_order_relaxed);
   if (thread == kNobody) {
     return failed_precondition("%s(): %s %d is not running: its handle is valid inside its function only",
-                               call, member_word(part_of_), id_);
+                               call, name().word(), name().number());
   }
   if (thread == kDetached) {
     return failed_precondition("%s(): %s is detached from its thread: dist_replica_attach() first", call,
@@ -95,7 +97,7 @@ Status Replica::devices_run(const char* call) const noexcept {
   return failed_precondition(
       "%s(): replica %d's logical devices are running, inside dist_run_on_devices(): use the handle that "
       "their function gets",
-      call, id_);
+      call, number(name().replica));
 }
 
 Status Replica::of_another(const char* call) const noexcept {
@@ -106,7 +108,7 @@ Status Replica::of_another(const char* call) const noexcept {
         "is for the thread that its function runs on",
         call, Name(*this).c_str());
   }
-  if (here->is_device() && here->copy() == id_ && here->pool().owner() == pool_.owner()) {
+  if (here->is_device() && here->local() == local() && here->pool().owner() == pool_.owner()) {
     return devices_run(call);
   }
   return failed_precondition(
@@ -120,7 +122,7 @@ Status Replica::is_a_part(const char* call) const noexcept {
   return failed_precondition(
       "%s() is for whole replicas, and this is logical device %d of replica %d: call it with the replica's "
       "handle, outside dist_run_on_devices()",
-      call, id_, part_of_);
+      call, name().device, number(name().replica));
 }
 
 }  // namespace dist

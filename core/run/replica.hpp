@@ -11,7 +11,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/os/fork.hpp"
 #include "core/base/os/thread.hpp"
-#include "core/base/replica_count.hpp"
+#include "core/base/replicas.hpp"
 #include "core/base/status.hpp"
 #include "core/collective/collectives.hpp"
 #include "core/comm/group.hpp"
@@ -30,9 +30,16 @@ class Replica {
     const CpuSet* domain;  // NULL: any CPUs
   };
 
-  // `loops`: where and on how many threads its own loops run. `part_of`: the replica that it is a
-  // logical device of; -1: it is a replica. `here`: a word for it that forked children find zero, or NULL.
-  Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
+  // Which one it is.
+  struct Place {
+    int rank;            // among the members of its pool
+    LocalReplica local;  // whose components of values and copies of variables it sees: a device its replica's
+    MemberName name;
+  };
+
+  // `loops`: where and on how many threads its own loops run. `here`: a word for it that forked children find
+  // zero, or NULL.
+  Replica(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Place& place,
           const Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
       : here_(here != nullptr ? here : &nowhere_),
         pool_(pool),
@@ -40,15 +47,14 @@ class Replica {
         recorder_(recorder),
         arena_(memory, loops.threads, loops.domain),
         cache_bytes_(cache_bytes),
-        id_(id),
-        part_of_(part_of) {}
+        place_(place) {}
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  int id() const noexcept { return id_; }
-  bool is_device() const noexcept { return part_of_ >= 0; }
-  // Whose components of values and copies of variables it sees: a logical device those of its replica.
-  int copy() const noexcept { return is_device() ? part_of_ : id_; }
+  int rank() const noexcept { return place_.rank; }
+  LocalReplica local() const noexcept { return place_.local; }
+  const MemberName& name() const noexcept { return place_.name; }
+  bool is_device() const noexcept { return place_.name.device >= 0; }
   ReplicaCount replicas() const noexcept { return ReplicaCount(group_.size()); }
   ReplicaPool& pool() const noexcept { return pool_; }
   Group& group() const noexcept { return group_; }
@@ -71,7 +77,7 @@ class Replica {
     return is_device() ? is_a_part(call) : kOk;
   }
   Member member(const char* tag, int64_t timeout_ns) noexcept {
-    return {group_, id_, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
+    return {group_, place_.rank, tag, timeout_ns, cache_bytes_, &recorder_, &checked_};
   }
   // As a member of a group of some replicas.
   Member member(Group& group, int rank, const char* tag, int64_t timeout_ns) noexcept {
@@ -130,8 +136,7 @@ class Replica {
   WorkList works_;
   CheckedCalls checked_;
   const std::size_t cache_bytes_;
-  const int id_;
-  const int part_of_;
+  const Place place_;
   Away away_ = Away::kNo;
   bool attached_ = false;                         // by attach()
   std::atomic<std::uintptr_t> thread_{kNobody};   // that its function runs on, or kDetached

@@ -17,7 +17,7 @@ Status check_use(const Replica& replica, const Variable& variable, bool writes) 
   return failed_precondition(
       "variable \"%s\" belongs to another strategy, and strategies do not mix: inside replica %d's run use "
       "variables that were made with its strategy",
-      variable.name(), replica.id());
+      variable.name(), replica.name().number());
 }
 
 // Whether an assignment stays with the replica that makes it: it has a copy to itself, or nobody else is
@@ -79,7 +79,7 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
   DIST_TRY(find_own(replica, variable, &own));
   DIST_TRY(variable.check_assign(how, value, "value"));
   if (own) {
-    variable.assign(how, replica.id(), value);
+    variable.assign(how, replica.local(), value);
     return kOk;
   }
   if (variable.central()) {
@@ -98,7 +98,7 @@ Status replica_assign(Replica& replica, const CrossReplica& context, const Membe
     case DIST_AGGREGATION_MEAN: DIST_TRY(all_reduce(all, DIST_REDUCE_MEAN, &dense, &result, 1)); break;
     default: DIST_TRY(broadcast(all, 0, &dense, &result, 1)); break;
   }
-  variable.assign(how, replica.id(), result);
+  variable.assign(how, replica.local(), result);
   return kOk;
 }
 
@@ -107,17 +107,17 @@ Status replica_assign_value(Replica& replica, const CrossReplica& context, const
   bool own = false;
   DIST_TRY(find_own(replica, variable, &own));
   ValueRef given;
-  DIST_TRY(component_of(*context.memory, &value, replica.id(), &given));
+  DIST_TRY(component_of(*context.memory, &value, replica.local(), &given));
   if (!given->has_tensor()) {
     return invalid_argument("value: %s cannot be assigned to variable \"%s\"; give a tensor",
                             Value::kind_name(given->kind()), variable.name());
   }
   if (given->variable() != nullptr) DIST_TRY(check_use(replica, *given->variable(), false));
   const dist_tensor tensor =
-      given->variable() != nullptr ? given->variable()->component(replica.copy()) : given->tensor();
+      given->variable() != nullptr ? given->variable()->component(replica.local()) : given->tensor();
   DIST_TRY(variable.check_assign(how, tensor, "value"));
   if (!own) return meet(replica, member, {context, variable, how, merged_assign}, how, *given);
-  variable.assign(how, replica.id(), tensor);
+  variable.assign(how, replica.local(), tensor);
   return kOk;
 }
 
@@ -126,19 +126,19 @@ Status replica_scatter(Replica& replica, const CrossReplica& context, const Memb
   DIST_TRY(check_use(replica, variable, true));
   DIST_TRY(check_scatter(variable, how));
   ValueRef given;
-  DIST_TRY(component_of(*context.memory, &slices, replica.id(), &given));
+  DIST_TRY(component_of(*context.memory, &slices, replica.local(), &given));
   Slices rows;
   DIST_TRY(Slices::of(variable, how, *given, &rows));
   const bool own = replica.replicas().global() == 1 ||
                    (variable.mirrored() && variable.aggregation() == DIST_AGGREGATION_NONE);
   if (!own) return meet(replica, member, {context, variable, how, merged_scatter}, kScatter + how, *given);
-  rows.apply(how, variable, replica.id());
+  rows.apply(how, variable, replica.local());
   return kOk;
 }
 
 Status replica_read(const Replica& replica, Variable& variable, ValueRef* out) {
   DIST_TRY(check_use(replica, variable, false));
-  return Value::copy_tensor(replica.pool().memory(), variable.component(replica.copy()), out);
+  return Value::copy_tensor(replica.pool().memory(), variable.component(replica.local()), out);
 }
 
 }  // namespace dist

@@ -36,7 +36,7 @@ class ReplicaPool::Turn {
     if (!concluded_) {
       seat_.thread_ended = true;
       conclude(failed_precondition("%s %d's thread ended inside its run (pthread_exit)",
-                                   member_word(pool_.options_.part_of), seat_.replica.id()));
+                                   seat_.replica.name().word(), seat_.replica.name().number()));
     }
   }
   void conclude(Status status) noexcept {
@@ -59,7 +59,7 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
     : memory_(memory),
       group_(group),
       channel_(memory, group, options.channels),
-      subgroups_(memory, graph, options.part_of, options.keeper),
+      subgroups_(memory, graph, options.naming, options.keeper),
       graph_(graph),
       host_(host),
       options_(options),
@@ -68,25 +68,27 @@ ReplicaPool::ReplicaPool(Memory& memory, Group& group, WaitGraph& graph, const H
   const auto n = static_cast<std::size_t>(options.num_replicas);
   seats_ = static_cast<Seat*>(memory.allocate(n * sizeof(Seat), alignof(Seat)));
   for (; made_ < options.num_replicas; ++made_) {
-    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[made_], made_, options.part_of,
+    const Replica::Place place{made_, of_devices() ? options.part_of : LocalReplica{made_},
+                               options.naming.name(made_)};
+    new (&seats_[made_]) Seat(memory, *this, group, (*options.recorder)[LocalReplica{made_}], place,
                               loops_of(made_), options.channels.cache_bytes, here_.at(made_));
   }
 }
 
 // The CPU that a member's thread is kept on, where it is the library's; -1: none.
-int ReplicaPool::cpu_of(int id) const noexcept {
+int ReplicaPool::cpu_of(int rank) const noexcept {
   if (options_.placement == nullptr) return -1;
-  return options_.part_of < 0 ? options_.placement->cpu_of(id, 0)
-                              : options_.placement->cpu_of(options_.part_of, id);
+  return of_devices() ? options_.placement->cpu_of(options_.part_of, rank)
+                      : options_.placement->cpu_of(LocalReplica{rank}, 0);
 }
 
 // With threads of the host's libdist starts none: loops are the calling thread's.
-Replica::Loops ReplicaPool::loops_of(int id) const noexcept {
+Replica::Loops ReplicaPool::loops_of(int rank) const noexcept {
   if (options_.threads == DIST_THREADS_HOST) return {1, nullptr};
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
   if (options_.placement == nullptr) return {share, nullptr};
-  return {share, options_.part_of < 0 ? options_.placement->domain_of(id, 0, share)
-                                      : options_.placement->domain_of(options_.part_of, id, share)};
+  return {share, of_devices() ? options_.placement->domain_of(options_.part_of, rank, share)
+                              : options_.placement->domain_of(LocalReplica{rank}, 0, share)};
 }
 
 ReplicaPool::~ReplicaPool() {
@@ -109,15 +111,16 @@ Status ReplicaPool::start_thread_of(Seat& seat) noexcept {
   seat.thread_ended = false;
   seat.fate.store(kOwned, std::memory_order_relaxed);
   DIST_TRY(seat.thread.start(thread_main, &seat, options_.stack_bytes));
-  const int id = seat.replica.id();
+  const MemberName& called = seat.replica.name();
+  const int cpu = cpu_of(seat.replica.rank());
   char name[16];
-  if (options_.part_of < 0) {
-    std::snprintf(name, sizeof name, "dist-r%d", id);
+  if (seat.replica.is_device()) {
+    std::snprintf(name, sizeof name, "dist-r%d-d%d", number(called.replica) & 0xFF, called.device & 0xFF);
   } else {
-    std::snprintf(name, sizeof name, "dist-r%d-d%d", options_.part_of & 0xFF, id & 0xFF);
+    std::snprintf(name, sizeof name, "dist-r%d", number(called.replica));
   }
   seat.thread.name(name);
-  if (cpu_of(id) >= 0) seat.thread.keep_on(cpu_of(id));
+  if (cpu >= 0) seat.thread.keep_on(cpu);
   return kOk;
 }
 
@@ -126,7 +129,7 @@ Status ReplicaPool::make_teams() noexcept {
     teams_.reserve(static_cast<std::size_t>(options_.num_replicas));
     for (int i = 0; i < options_.num_replicas; ++i) {
       DeviceTeam* team = nullptr;
-      DIST_TRY(DeviceTeam::create(memory_, *this, *options_.devices, i, &team));
+      DIST_TRY(DeviceTeam::create(memory_, *this, *options_.devices, LocalReplica{i}, &team));
       teams_.push_back(team);
     }
   } catch (const std::bad_alloc&) {
@@ -167,9 +170,9 @@ void* ReplicaPool::thread_main(void* argument) {
   auto& seat = *static_cast<Seat*>(argument);
   const ThreadLife life(seat);
   ReplicaPool& pool = seat.replica.pool();
-  const int id = seat.replica.id();
+  const int rank = seat.replica.rank();
   block_async_signals();
-  if (pool.cpu_of(id) < 0) pool.group_.set_movable(id);
+  if (pool.cpu_of(rank) < 0) pool.group_.set_movable(rank);
   pool.serve(seat);
   return nullptr;
 }
@@ -191,7 +194,7 @@ void ReplicaPool::serve(Seat& seat) {
     const uint32_t latest = started_.value.load(std::memory_order_acquire);
     if (latest == seen) return;
     seen = latest;
-    group_.keep_apart(seat.replica.id(), caller_cpu_);
+    group_.keep_apart(seat.replica.rank(), caller_cpu_);
     perform(seat);
     if (memory_.forked()) return;  // the child's only thread: nobody will ever start a run
   }
@@ -208,7 +211,7 @@ __attribute__((no_sanitize("null"))) void ReplicaPool::perform(Seat& seat) {
   } catch (...) {
     status =
         fail(DIST_UNKNOWN, "%s %d's function threw a C++ exception; a callback must return a status instead",
-             member_word(options_.part_of), seat.replica.id())
+             seat.replica.name().word(), seat.replica.name().number())
             .code();
   }
   turn.conclude(Status(status));
@@ -231,13 +234,13 @@ void ReplicaPool::conclude(Seat& seat, Status status, uint64_t failures_before) 
       seat.error.code = status.code();
       std::snprintf(seat.error.message, sizeof seat.error.message,
                     "%s %d's function returned %s without a reason (dist_fail() gives one)",
-                    member_word(options_.part_of), seat.replica.id(), status_name(status.code()));
+                    seat.replica.name().word(), seat.replica.name().number(), status_name(status.code()));
     }
-    if (seat.error.replica < 0 && seat.error.collective == 0 && !seat.error.of_all)
-      blame(seat.error, seat.replica.id(), options_.part_of);
+    if (seat.error.culprit.replica == kNoReplica && seat.error.collective == 0 && !seat.error.of_all)
+      seat.error.culprit = seat.replica.name();
   }
-  group_.leave(seat.replica.id(), status, seat.error);
-  subgroups_.leave(seat.replica.id(), status, seat.error);
+  group_.leave(seat.replica.rank(), status, seat.error);
+  subgroups_.leave(seat.replica.rank(), status, seat.error);
   if (!status.ok() && !teams_.empty()) tell_teams(seat);
   seat.finished.publish(run_, group_.policy());
 }
@@ -258,13 +261,13 @@ void ReplicaPool::tell_teams(const Seat& failed) noexcept {
   if (failed.result != DIST_ABORTED) {
     why = ErrorRecord{};
     why.code = DIST_ABORTED;
-    why.replica = failed.replica.id();
-    std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", failed.replica.id(),
+    why.culprit = failed.replica.name();
+    std::snprintf(why.message, sizeof why.message, "replica %d failed with %s: %.900s", why.culprit.number(),
                   status_name(failed.result), failed.error.message);
-    hint_to_mend(why, -1);
+    hint_to_mend(why, why.culprit);
   }
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (i != failed.replica.id()) devices_of(i)->condemn(why);
+    if (i != failed.replica.rank()) devices_of(LocalReplica{i})->condemn(why);
   }
 }
 
@@ -313,7 +316,7 @@ Status ReplicaPool::beside(int threads, InnerPool** out) const {
 
 // The replica's own thread is logical device 0. All devices of all replicas may run at the same time, and
 // share the CPUs.
-Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) const {
+Status ReplicaPool::beneath(LocalReplica replica, DeviceTeam& team, InnerPool** out) const {
   const int n = options_.devices->num_devices;
   const int share = std::max(1, options_.usable_cpus / options_.num_replicas);
   Options options = options_;
@@ -323,6 +326,7 @@ Status ReplicaPool::beneath(int replica, DeviceTeam& team, InnerPool** out) cons
   options.alone = false;
   options.devices = nullptr;
   options.part_of = replica;
+  options.naming.whole = options_.naming.name(static_cast<int>(replica)).replica;
   options.team = &team;
   options.outer = this;
   WaitPolicy policy = group_.policy();

@@ -78,13 +78,14 @@ class ReplicaPool {
     Strategy* owner;  // lies above: it is handed out, and nothing of it is known here
     Counted* keeper;  // the same, for threads that it must outlive
     bool alone;       // there is one replica by kind, and what it reduces or gathers is given back as it is
-    const DeviceMesh* devices = nullptr;   // what each replica is made of; NULL: of nothing but itself
-    int part_of = -1;                      // the replica that all of these are logical devices of; -1: none
-    DeviceTeam* team = nullptr;            // that these are
-    const Placement* placement = nullptr;  // of replicas and their logical devices; NULL: anywhere
-    const ReplicaPool* outer = nullptr;    // in whose runs these are inside; NULL: none
-    std::size_t stack_bytes = 0;           // of each library thread; 0: the system's default
-    int64_t bytes_per_pack = 0;            // of planned lists; 0: all
+    const DeviceMesh* devices = nullptr;     // what each replica is made of; NULL: of nothing but itself
+    LocalReplica part_of = kNoLocalReplica;  // the replica that all of these are logical devices of
+    Naming naming;                           // of the members
+    DeviceTeam* team = nullptr;              // that these are
+    const Placement* placement = nullptr;    // of replicas and their logical devices; NULL: anywhere
+    const ReplicaPool* outer = nullptr;      // in whose runs these are inside; NULL: none
+    std::size_t stack_bytes = 0;             // of each library thread; 0: the system's default
+    int64_t bytes_per_pack = 0;              // of planned lists; 0: all
   };
 
   // Throws std::bad_alloc; makes no thread.
@@ -101,8 +102,8 @@ class ReplicaPool {
   bool alone() const noexcept { return options_.alone; }
   MergeOutcome& merge_outcome() noexcept { return merge_outcome_; }
   // The logical devices of a replica; NULL: it has none.
-  DeviceTeam* devices_of(int id) const noexcept {
-    return teams_.empty() ? nullptr : teams_[static_cast<std::size_t>(id)];
+  DeviceTeam* devices_of(LocalReplica replica) const noexcept {
+    return teams_.empty() ? nullptr : teams_[index(replica)];
   }
   // The team that the members are; NULL: they are replicas.
   DeviceTeam* team() const noexcept { return options_.team; }
@@ -125,7 +126,7 @@ class ReplicaPool {
   // Another pool of the same replicas, on threads as said; the caller's to destroy.
   Status beside(int threads, InnerPool** out) const;
   // The pool of one replica's logical devices; the caller's to destroy.
-  Status beneath(int replica, DeviceTeam& team, InnerPool** out) const;
+  Status beneath(LocalReplica replica, DeviceTeam& team, InnerPool** out) const;
 
   // Any thread: ends the run that is under way, and those inside it.
   void cancel() noexcept { cancel(nullptr); }
@@ -154,7 +155,7 @@ class ReplicaPool {
   void end_turn() noexcept;
 
   // Threads of the host.
-  Status enter(int id, Replica** out) noexcept;
+  Status enter(LocalReplica replica, Replica** out) noexcept;
   Status leave(Replica& replica, Status status) noexcept;
   // The replica's thread ends inside its run.
   void abandon(Replica& replica) noexcept;
@@ -163,9 +164,9 @@ class ReplicaPool {
   // A library's thread is joined; or it is left alone, and lets go of the keeper at its end.
   enum : uint32_t { kOwned, kOrphan, kEnded };
   struct alignas(kApart) Seat {
-    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, int id, int part_of,
+    Seat(Memory& memory, ReplicaPool& pool, Group& group, Recorder& recorder, const Replica::Place& place,
          const Replica::Loops& loops, std::size_t cache_bytes, WipedWords::Word* here) noexcept
-        : replica(memory, pool, group, recorder, id, part_of, loops, cache_bytes, here) {}
+        : replica(memory, pool, group, recorder, place, loops, cache_bytes, here) {}
     Replica replica;
     alignas(kApart) Word finished;  // the latest run whose function has returned
     dist_status result = DIST_OK;
@@ -182,8 +183,7 @@ class ReplicaPool {
   class Holding;
   class CancelLink;
 
-  Seat& seat(int id) const noexcept { return seats_[id]; }
-  Seat& seat(const Replica& replica) const noexcept { return seats_[replica.id()]; }
+  Seat& seat(const Replica& replica) const noexcept { return seats_[replica.rank()]; }
   int first_library_replica() const noexcept { return options_.threads == DIST_THREADS_CALLER ? 1 : 0; }
   static void* thread_main(void* argument);
   void serve(Seat& seat);
@@ -200,8 +200,9 @@ class ReplicaPool {
   Status await_turn(const RunLimits& limits, int64_t deadline_ns) noexcept;
   Status check_all_out() noexcept;
   void tell_teams(const Seat& failed) noexcept;
-  int cpu_of(int id) const noexcept;
-  Replica::Loops loops_of(int id) const noexcept;
+  bool of_devices() const noexcept { return options_.part_of != kNoLocalReplica; }
+  int cpu_of(int rank) const noexcept;
+  Replica::Loops loops_of(int rank) const noexcept;
   Status revive() noexcept;
   bool await_finished(Seat& seat, int64_t deadline_ns) noexcept;
   bool all_finished(uint32_t run) const noexcept;

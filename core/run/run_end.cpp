@@ -74,12 +74,13 @@ int32_t ReplicaPool::list_members(const Members& members, char* text, std::size_
   };
   text[0] = '\0';
   if (members.none()) return 0;
-  add("%s%s", member_word(options_.part_of), members.count() == 1 ? "" : "s");
+  add("%s%s", options_.naming.word(), members.count() == 1 ? "" : "s");
   const char* separator = " ";
   for (int i = 0; i < options_.num_replicas; ++i) {
-    if (members[static_cast<std::size_t>(i)]) add("%s%d", std::exchange(separator, ", "), i);
+    if (members[static_cast<std::size_t>(i)])
+      add("%s%d", std::exchange(separator, ", "), options_.naming.name(i).number());
   }
-  if (options_.part_of >= 0) add(" of replica %d", options_.part_of);
+  if (of_devices()) add(" of replica %d", number(options_.naming.whole));
   return static_cast<int32_t>(members.count());
 }
 

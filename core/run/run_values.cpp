@@ -43,11 +43,11 @@ dist_status ValuesRun::call_from(Replica& member, const Body& self) {
 Status ValuesRun::call(Replica& member) {
   ValueRef args;
   ValueRef kwargs;
-  DIST_TRY(part_of_(memory(), args_.get(), member.id(), &args));
-  DIST_TRY(part_of_(memory(), kwargs_.get(), member.id(), &kwargs));
+  DIST_TRY(part_of_(memory(), args_.get(), member.rank(), &args));
+  DIST_TRY(part_of_(memory(), kwargs_.get(), member.rank(), &kwargs));
   Value* result = nullptr;
   const dist_status status = function_.call(function_, member, args.get(), kwargs.get(), &result);
-  results_[static_cast<std::size_t>(member.id())] = ValueRef::adopt(result);
+  results_[static_cast<std::size_t>(member.rank())] = ValueRef::adopt(result);
   return Status(status);
 }
 
@@ -66,7 +66,10 @@ Status check_arguments(const Value* args, const Value* kwargs) noexcept {
 Status run_values(ReplicaPool& pool, Memory& memory, const ValuesFunction& function, Value* args,
                   Value* kwargs, const RunLimits& limits, ValueRef* out) {
   DIST_TRY(check_arguments(args, kwargs));
-  const auto run = make_counted<ValuesRun>(memory, function, component_of, args, kwargs, pool.num_replicas());
+  const auto part_of = [](Memory& on, Value* value, int rank, ValueRef* own) {
+    return component_of(on, value, LocalReplica{rank}, own);
+  };
+  const auto run = make_counted<ValuesRun>(memory, function, part_of, args, kwargs, pool.num_replicas());
   DIST_TRY(pool.run(run->body(), limits));
   const std::pmr::vector<Value*> results = run->results();
   return merge(memory, results, "result", out);

@@ -27,7 +27,7 @@ struct ValuesFunction {
 class ValuesRun final : public Counted {
  public:
   // What a member gets of the arguments.
-  using PartOf = Status (*)(Memory& memory, Value* value, int32_t id, ValueRef* out);
+  using PartOf = Status (*)(Memory& memory, Value* value, int rank, ValueRef* out);
 
   ValuesRun(Memory& memory, const ValuesFunction& function, PartOf part_of, Value* args, Value* kwargs,
             int num_members);

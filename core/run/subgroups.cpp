@@ -12,9 +12,9 @@ Status member_of(Subgroup& subgroup, Replica& replica, const char* tag, int64_t 
   if (&subgroup.pool != &replica.pool()) {
     return invalid_argument("%s(): options->group belongs to another strategy", call);
   }
-  const int rank = subgroup.group.rank(replica.id());
+  const int rank = subgroup.group.rank(replica.rank());
   if (rank < 0) {
-    return invalid_argument("%s(): replica %d is no member of options->group", call, replica.id());
+    return invalid_argument("%s(): replica %d is no member of options->group", call, replica.name().number());
   }
   out->emplace(replica.member(subgroup.group, rank, tag, timeout_ns));
   return kOk;
@@ -39,13 +39,13 @@ Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept {
   return kOk;
 }
 
-Subgroup* Subgroups::create(ReplicaPool& pool, std::span<const int32_t> ids, WaitPolicy policy,
+Subgroup* Subgroups::create(ReplicaPool& pool, std::span<const int32_t> seats, WaitPolicy policy,
                             const Host& host, int64_t timeout_ns, const ChannelHome& home) {
-  const int size = static_cast<int>(ids.size());
+  const int size = static_cast<int>(seats.size());
   policy.lanes = std::min(policy.lanes, size);
   const std::lock_guard lock(mutex_);
   all_.reserve(all_.size() + 1);
-  const Membership membership{latest_number_ + 1, ids.data(), &graph_, part_of_, keeper_};
+  const Membership membership{latest_number_ + 1, seats.data(), &graph_, naming_, keeper_};
   void* place = memory_.allocate(sizeof(Subgroup), alignof(Subgroup));
   Subgroup* made;
   try {
@@ -66,9 +66,9 @@ void Subgroups::destroy(Subgroup* subgroup) noexcept {
   memory_.free(subgroup, sizeof(Subgroup), alignof(Subgroup));
 }
 
-void Subgroups::leave(int32_t replica, Status returned, const ErrorRecord& failure) noexcept {
+void Subgroups::leave(int seat, Status returned, const ErrorRecord& failure) noexcept {
   for (Subgroup* each : all_) {
-    const int rank = each->group.rank(replica);
+    const int rank = each->group.rank(seat);
     if (rank >= 0) each->group.leave(rank, returned, failure);
   }
 }

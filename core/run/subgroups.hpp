@@ -43,16 +43,15 @@ Status check_ids(std::span<const int32_t> ids, int num_replicas) noexcept;
 
 class Subgroups {
  public:
-  // `part_of`: the replica that all members are logical devices of; -1: they are replicas.
-  Subgroups(Memory& memory, WaitGraph& graph, int32_t part_of, Counted* keeper)
-      : memory_(memory), graph_(graph), part_of_(part_of), keeper_(keeper), all_(&memory) {}
+  Subgroups(Memory& memory, WaitGraph& graph, const Naming& naming, Counted* keeper)
+      : memory_(memory), graph_(graph), naming_(naming), keeper_(keeper), all_(&memory) {}
   // Those that are left end with it.
   ~Subgroups() {
     while (!all_.empty()) destroy(all_.back());
   }
 
   // Outside runs. Throws std::bad_alloc.
-  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> ids, WaitPolicy policy, const Host& host,
+  Subgroup* create(ReplicaPool& pool, std::span<const int32_t> seats, WaitPolicy policy, const Host& host,
                    int64_t timeout_ns, const ChannelHome& home);
   void destroy(Subgroup* subgroup) noexcept;
   bool empty() const noexcept { return all_.empty(); }
@@ -63,8 +62,8 @@ class Subgroups {
       each->group.begin_run(deadline);
     }
   }
-  // A replica has left its function.
-  void leave(int32_t replica, Status returned, const ErrorRecord& failure) noexcept;
+  // A member of the pool has left its function.
+  void leave(int seat, Status returned, const ErrorRecord& failure) noexcept;
   void condemn(const ErrorRecord& why) noexcept {
     for (Subgroup* each : all_) each->group.condemn(why);
   }
@@ -84,7 +83,7 @@ class Subgroups {
  private:
   Memory& memory_;
   WaitGraph& graph_;
-  const int32_t part_of_;
+  const Naming naming_;
   Counted* const keeper_;
   std::mutex mutex_;  // changes of the list against cancel(); runs see no change
   std::pmr::vector<Subgroup*> all_;

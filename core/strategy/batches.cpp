@@ -14,7 +14,7 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept {
   return failed_precondition(
       "%s() of a dataset for %d replicas belongs to the cross-replica context, and this thread is inside "
       "replica %d's function: take the batch outside, and give it to dist_run_values()",
-      call, dataset.num_replicas(), here.replica->id());
+      call, dataset.num_replicas(), here.replica->name().number());
 }
 
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {

@@ -51,7 +51,7 @@ Status add_all(const CrossReplica& context, const Saved& saved, std::span<const 
                CheckpointWriter& writer) {
   for (std::size_t i = 0; i < saved.variables.size(); ++i) {
     DIST_TRY(check_variable(context, *saved.variables[i]));
-    DIST_TRY(writer.add_tensor(saved.name(i), saved.variables[i]->component(0)));
+    DIST_TRY(writer.add_tensor(saved.name(i), saved.variables[i]->first_copy()));
   }
   for (const StoredText& text : texts) DIST_TRY(writer.add_text(text.key, text.text, false));
   if (saved.position == nullptr) return kOk;
@@ -72,7 +72,7 @@ Status save(const CrossReplica& context, const char* path, const Saved& saved,
     Variable& variable = *saved.variables[i];
     ValueRef computed;
     if (is_computed(variable)) DIST_TRY(read(context, variable, &computed));
-    DIST_TRY(writer.write(i, computed ? computed->tensor().data : variable.component(0).data));
+    DIST_TRY(writer.write(i, computed ? computed->tensor().data : variable.first_copy().data));
   }
   return writer.commit();
 }
@@ -81,7 +81,7 @@ Status save(const CrossReplica& context, const char* path, const Saved& saved,
 
 Status check_fit(const Checkpoint& file, const StoredTensor& tensor, const Variable& variable) noexcept {
   const dist_tensor is = file.header().spec(tensor);
-  const dist_tensor wanted = variable.component(0);
+  const dist_tensor wanted = variable.first_copy();
   if (is.dtype == wanted.dtype && same_shape(is, wanted)) return kOk;
   char is_text[160];
   char wanted_text[160];
@@ -109,12 +109,13 @@ Status read_position(const Header& header, Position* out) noexcept {
 }
 
 void share_same(const CrossReplica& context, Variable& variable) noexcept {
-  const auto copy = [&](int32_t r) {
-    if (r != 0 && variable.bytes() != 0)
-      std::memcpy(variable.component(r).data, variable.component(0).data, variable.bytes());
+  const auto copy = [&](LocalReplica r) {
+    if (r != LocalReplica{0} && variable.bytes() != 0)
+      std::memcpy(variable.component(r).data, variable.first_copy().data, variable.bytes());
   };
   if (for_each_copy(context, variable, copy).ok()) return;
-  for (int32_t r = 1; r < variable.num_copies(); ++r) copy(r);  // oneTBB had no memory to share it out
+  for (int32_t r = 1; r < variable.num_copies(); ++r)
+    copy(LocalReplica{r});  // oneTBB had no memory to share it out
 }
 
 // When the first variable has been written, nothing may fail any more.
@@ -133,7 +134,7 @@ Status load(const CrossReplica& context, const char* path, const Saved& saved) {
   for (const StoredTensor* tensor : tensors) DIST_TRY(file->verify(*tensor, room.data()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Variable& variable = *saved.variables[i];
-    DIST_TRY(file->read(*tensors[i], variable.component(0).data));
+    DIST_TRY(file->read(*tensors[i], variable.first_copy().data));
     if (is_sum(variable)) {
       share_sum(variable);
     } else {

@@ -134,7 +134,7 @@ void write_pinned(Strategy& strategy, TextOut& out) {
       if (has_caller && r == 0 && d == 0) continue;
       out.add("%sreplica %d", before, r);
       if (devices > 1) out.add(" device %d", d);
-      out.add(" on CPU %d", placement.cpu_of(r, d));
+      out.add(" on CPU %d", placement.cpu_of(LocalReplica{r}, d));
       before = ", ";
     }
   }
@@ -174,7 +174,7 @@ void write_loops(Strategy& strategy, TextOut& out) {
   } else {
     out.put("oneTBB's workers are on a NUMA domain meanwhile, the replica's own thread is not moved");
     for (int r = 0; r < strategy.replicas().local(); ++r) {
-      const CpuSet* const domain = placement.domain_of(r, 0, share);
+      const CpuSet* const domain = placement.domain_of(LocalReplica{r}, 0, share);
       out.add("%s replica %d on ", r == 0 ? ":" : ",", r);
       if (domain != nullptr) {
         out.add("domain %d", placement.number_of(*domain));

@@ -167,7 +167,7 @@ Status coordinates_of(const Replica& device, const char* call, const int32_t** o
     return failed_precondition(
         "%s(): the strategy was made without a device_assignment, so that coordinates are not known", call);
   }
-  return assignment->coordinates(team->replica(), device.id(), out);
+  return assignment->coordinates(number(device.name().replica), device.rank(), out);
 }
 
 }  // namespace dist

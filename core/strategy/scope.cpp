@@ -56,7 +56,7 @@ Status ThreadDefault::make() {
   }
   const Within outside(nullptr, false);  // entering makes the thread a replica's, which it is not to stay
   if (outside_ == nullptr) DIST_TRY(strategy_->pool().beside(DIST_THREADS_HOST, &outside_));
-  return outside_->pool().enter(0, &replica_);
+  return outside_->pool().enter(LocalReplica{0}, &replica_);
 }
 
 void ThreadDefault::end() noexcept {
@@ -115,7 +115,7 @@ Status with_another(const char* call) noexcept {
   return failed_precondition(
       "%s(): this thread is inside the %s function of another strategy's replica %d; strategies do not mix "
       "in one run",
-      call, here.merging ? "merge" : "replica", here.replica->id());
+      call, here.merging ? "merge" : "replica", here.replica->name().number());
 }
 
 // Not in the turn of an update that several threads make: its functions would begin several runs at a time.
@@ -232,7 +232,7 @@ Status check_cross_replica_context(const Strategy& strategy, const char* call) n
   return failed_precondition(
       "%s() belongs to the cross-replica context, and this thread is inside replica %d's function: call it "
       "outside dist_run(), or inside dist_merge_call()'s function",
-      call, function_of(current())->id());
+      call, function_of(current())->name().number());
 }
 
 Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
@@ -249,7 +249,7 @@ Status pool_for_run(Strategy& strategy, const char* call, ReplicaPool** out) {
     return failed_precondition(
         "%s() inside replica %d's run: runs do not nest; use the replica's collectives, or run inside a "
         "merge function (dist_merge_call())",
-        call, function_of(current())->id());
+        call, function_of(current())->name().number());
   }
   const bool merging = replica != nullptr && owner_of(*replica) == &strategy;
   if (merging) return replica->pool().inner(out);
@@ -276,7 +276,7 @@ Status check_no_scope(const Strategy& strategy, const char* call) noexcept {
       replica != nullptr && owner_of(*replica) == &strategy) {
     return failed_precondition(
         "%s(): this thread is inside replica %d's function, which would wait for itself", call,
-        replica->id());
+        replica->name().number());
   }
   if (here.turn != nullptr && here.turn->owner() == &strategy) {
     return failed_precondition("%s(): this thread is inside an update function, which would wait for itself",

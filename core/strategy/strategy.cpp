@@ -183,12 +183,12 @@ Strategy::Strategy(Memory& memory, const StrategyOptions& options, const Plan& p
       spmd_(options.mesh.spmd),
       wait_graph_(memory, plan.num_replicas),
       group_(memory, plan.num_replicas, plan.policy, options.host, plan.timeout_ns,
-             Membership{0, nullptr, &wait_graph_, -1, this}),
+             Membership{0, nullptr, &wait_graph_, {}, this}),
       placement_(make_placement(memory, options, plan.num_replicas, mesh_.num_devices)),
       arena_(memory, plan.usable_cpus),
       progress_(memory, plan.usable_cpus),
       async_memory_(async_bytes_of(options, plan.num_replicas)),
-      recorder_(memory, plan.num_replicas),
+      recorder_(memory, ReplicaCount(plan.num_replicas)),
       variables_(memory),
       pool_(memory, group_, wait_graph_, options.host, pool_options(options, plan)) {}
 

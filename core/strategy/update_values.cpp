@@ -52,19 +52,19 @@ class InScope {
   const Current before_;
 };
 
-Status call_one(Strategy& strategy, const UpdateCall& update, int32_t copy, ValueRef* out) {
+Status call_one(Strategy& strategy, const UpdateCall& update, LocalReplica copy, ValueRef* out) {
   Memory& memory = strategy.memory();
   ValueRef args;
   ValueRef kwargs;
   DIST_TRY(component_of(memory, update.args, copy, &args));
   DIST_TRY(component_of(memory, update.kwargs, copy, &kwargs));
   const auto devices = strategy.devices().parameters();
-  const auto index = static_cast<std::size_t>(copy);
+  const auto index = dist::index(copy);
   dist_tensor view{};
   if (update.variable != nullptr) view = update.variable->component(copy);
-  const UpdatePlace place{strategy.layout() == DIST_STRATEGY_MIRRORED ? copy : -1,
-                          index < devices.size() ? devices[index].c_str() : "",
-                          update.variable != nullptr ? &view : nullptr};
+  const UpdatePlace place{
+      strategy.layout() == DIST_STRATEGY_MIRRORED ? strategy.replicas().global_of(copy) : kNoReplica,
+      index < devices.size() ? devices[index].c_str() : "", update.variable != nullptr ? &view : nullptr};
   const uint64_t before = failures_on_this_thread();
   Value* result = nullptr;
   const InScope scope(strategy);
@@ -153,7 +153,7 @@ Status update_values(Strategy& strategy, const UpdateCall& update, ValueRef* out
   Memory& memory = strategy.memory();
   std::pmr::vector<ValueRef> results(n, &memory);
   for (std::size_t copy = 0; copy < n; ++copy) {
-    DIST_TRY(call_one(strategy, update, static_cast<int32_t>(copy), &results[copy]));
+    DIST_TRY(call_one(strategy, update, LocalReplica(copy), &results[copy]));
   }
   std::pmr::vector<Value*> pointers(&memory);
   for (const ValueRef& result : results) pointers.push_back(result.get());

@@ -14,9 +14,9 @@ namespace dist {
 
 // The copy that one call of an update function is for.
 struct UpdatePlace {
-  int32_t replica;     // whose copy it is; -1: that of no single replica
-  const char* device;  // "" for the default strategy
-  dist_tensor* copy;   // NULL: the update is of something that is no variable
+  GlobalReplica replica;  // whose copy it is; kNoReplica: that of no single replica
+  const char* device;     // "" for the default strategy
+  dist_tensor* copy;      // NULL: the update is of something that is no variable
 };
 
 struct UpdateValuesFn {

@@ -7,7 +7,7 @@ Status values_from_function(Strategy& strategy, const ComponentFunction& functio
   const bool distributed = !has_one_replica(strategy.kind());
   if (distributed) DIST_TRY(strategy.check_cross_replica("dist_values_from_function"));
   DIST_TRY(strategy.check_process());
-  return values_from_function(strategy.memory(), strategy.replicas().local(), distributed, function, out);
+  return values_from_function(strategy.memory(), strategy.replicas(), distributed, function, out);
 }
 
 }  // namespace dist

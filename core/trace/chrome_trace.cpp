@@ -28,11 +28,12 @@ class ChromeTrace {
     text("displayTimeUnit", "ns");
     json_.Key("traceEvents");
     json_.StartArray();
-    name("process_name", 0, "libdist");
-    for (int r = 0; r < snapshot_.num_replicas(); ++r) {
+    name("process_name", GlobalReplica{0}, "libdist");
+    for (int r = 0; r < snapshot_.replicas().local(); ++r) {
+      const GlobalReplica replica = snapshot_.replicas().global_of(LocalReplica{r});
       char label[32];
-      std::snprintf(label, sizeof label, "replica %d", r);
-      name("thread_name", r, label);
+      std::snprintf(label, sizeof label, "replica %d", dist::number(replica));
+      name("thread_name", replica, label);
     }
     for (const Event& event : snapshot_.events()) {
       if (event.members == 0) write_alone(event);
@@ -65,12 +66,12 @@ class ChromeTrace {
     json_.RawValue(digits, static_cast<std::size_t>(length), rapidjson::kNumberType);
   }
 
-  void name(const char* what, int replica, const char* value) {
+  void name(const char* what, GlobalReplica replica, const char* value) {
     json_.StartObject();
     text("ph", "M");
     text("name", what);
     number("pid", 0);
-    number("tid", replica);
+    number("tid", dist::number(replica));
     key("args");
     json_.StartObject();
     text("name", value);
@@ -79,13 +80,14 @@ class ChromeTrace {
   }
 
   // An event's head; `phase` is the format's letter.
-  void begin(const char* phase, const char* category, const char* title, int replica, int64_t at_ns) {
+  void begin(const char* phase, const char* category, const char* title, GlobalReplica replica,
+             int64_t at_ns) {
     json_.StartObject();
     text("ph", phase);
     text("cat", category);
     text("name", title);
     number("pid", 0);
-    number("tid", replica);
+    number("tid", dist::number(replica));
     time("ts", at_ns);
   }
   // A slice: a whole one, or one that has only begun.
@@ -132,7 +134,7 @@ class ChromeTrace {
     if (event.tag[0] != '\0') text("tag", event.tag);
     if (!event.asynchronous) number("waited_ns", event.arrived_ns - event.begin_ns);
     if (round.complete()) {
-      number("last", round.last().replica);
+      number("last", dist::number(round.last().replica));
       number("late_ns", round.late_ns());
     } else if (!event.over) {
       write_absent(event, round);
@@ -149,10 +151,11 @@ class ChromeTrace {
     if (event.group != 0) return;
     key("waits_for");
     json_.StartArray();
-    for (int r = 0; r < snapshot_.num_replicas(); ++r) {
+    for (int r = 0; r < snapshot_.replicas().local(); ++r) {
+      const GlobalReplica replica = snapshot_.replicas().global_of(LocalReplica{r});
       const bool here = std::any_of(round.events.begin(), round.events.end(),
-                                    [&](const Event* e) { return e->replica == r; });
-      if (!here) json_.Int(r);
+                                    [&](const Event* e) { return e->replica == replica; });
+      if (!here) json_.Int(dist::number(replica));
     }
     json_.EndArray();
   }

@@ -22,29 +22,31 @@ class Metrics {
     value(1);
     family("dist_replicas", "gauge", "Replicas in sync.");
     sample("dist_replicas");
-    value(static_cast<uint64_t>(recorder_.size()));
+    value(static_cast<uint64_t>(recorder_.replicas().local()));
     family("dist_memory_held_bytes", "gauge",
            "Memory that the strategy and its objects hold from its allocator.");
     sample("dist_memory_held_bytes");
     value(gauges_.memory_held);
 
     family("dist_runs_total", "counter", "Runs of the replica's function that are over.");
-    each([&](int r) { one("dist_runs_total", r, recorder_[r].runs().get()); });
+    each([&](LocalReplica r) { one("dist_runs_total", r, recorder_[r].runs().get()); });
     family("dist_run_seconds_total", "counter", "Time inside the replica's function, of runs that are over.");
-    each([&](int r) { seconds("dist_run_seconds_total", r, recorder_[r].run_ticks().get()); });
+    each([&](LocalReplica r) { seconds("dist_run_seconds_total", r, recorder_[r].run_ticks().get()); });
     family("dist_run_errors_total", "counter", "Runs that the replica's function ended with an error.");
-    each([&](int r) { errors("dist_run_errors_total", r, &Recorder::run_errors); });
+    each([&](LocalReplica r) { errors("dist_run_errors_total", r, &Recorder::run_errors); });
     family("dist_collectives_total", "counter", "Collectives that the replica came to.");
-    each([&](int r) { kinds("dist_collectives_total", r, &Recorder::Kind::calls); });
+    each([&](LocalReplica r) { kinds("dist_collectives_total", r, &Recorder::Kind::calls); });
     family("dist_collective_bytes_total", "counter",
            "Bytes of the tensors that the replica brought, or got.");
-    each([&](int r) { kinds("dist_collective_bytes_total", r, &Recorder::Kind::bytes); });
+    each([&](LocalReplica r) { kinds("dist_collective_bytes_total", r, &Recorder::Kind::bytes); });
     family("dist_collective_errors_total", "counter",
            "Collectives that ended with an error, refused ones included.");
-    each([&](int r) { errors("dist_collective_errors_total", r, &Recorder::errors); });
+    each([&](LocalReplica r) { errors("dist_collective_errors_total", r, &Recorder::errors); });
     family("dist_collective_wait_seconds_total", "counter",
            "Time from the replica's call until all had come, of blocking collectives.");
-    each([&](int r) { seconds("dist_collective_wait_seconds_total", r, recorder_[r].waited().get()); });
+    each([&](LocalReplica r) {
+      seconds("dist_collective_wait_seconds_total", r, recorder_[r].waited().get());
+    });
   }
 
  private:
@@ -53,7 +55,7 @@ class Metrics {
   }
   template <class Body>
   void each(Body&& body) const {
-    for (int r = 0; r < recorder_.size(); ++r) body(r);
+    for (int r = 0; r < recorder_.replicas().local(); ++r) body(LocalReplica{r});
   }
 
   // A sample: its name, its labels, its value.
@@ -62,10 +64,10 @@ class Metrics {
     labels_ = 0;
     if (gauges_.strategy != nullptr) label("strategy", gauges_.strategy);
   }
-  void sample(const char* name, int replica) {
+  void sample(const char* name, LocalReplica replica) {
     sample(name);
     begin_label("replica");
-    out_.add("%d\"", replica);
+    out_.add("%d\"", number(recorder_.replicas().global_of(replica)));
   }
   void begin_label(const char* name) {
     out_.put(labels_++ == 0 ? "{" : ",");
@@ -94,18 +96,18 @@ class Metrics {
     out_.add(" %" PRIu64 "\n", number);
   }
 
-  void one(const char* name, int replica, uint64_t number) {
+  void one(const char* name, LocalReplica replica, uint64_t number) {
     sample(name, replica);
     value(number);
   }
-  void seconds(const char* name, int replica, uint64_t ticks) {
+  void seconds(const char* name, LocalReplica replica, uint64_t ticks) {
     sample(name, replica);
     end_labels();
     const uint64_t ns = recorder_.sum_ns(ticks);
     out_.add(" %" PRIu64 ".%09" PRIu64 "\n", ns / 1'000'000'000, ns % 1'000'000'000);
   }
   // Of each status but OK that came up.
-  void errors(const char* name, int replica, const Sum& (Recorder::*sum)(int) const noexcept) {
+  void errors(const char* name, LocalReplica replica, const Sum& (Recorder::*sum)(int) const noexcept) {
     for (int status = 1; status < kStatuses; ++status) {
       const uint64_t count = (recorder_[replica].*sum)(status).get();
       if (count == 0) continue;
@@ -115,7 +117,7 @@ class Metrics {
     }
   }
   // Of each collective that was called.
-  void kinds(const char* name, int replica, const Sum Recorder::Kind::*sum) {
+  void kinds(const char* name, LocalReplica replica, const Sum Recorder::Kind::*sum) {
     for (int collective = 1; collective < kCollectives; ++collective) {
       const Recorder::Kind& kind = recorder_[replica].kind(collective);
       if (kind.calls.get() == 0) continue;

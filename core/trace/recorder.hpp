@@ -23,6 +23,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/os/clock.hpp"
+#include "core/base/replicas.hpp"
 #include "dist/types.h"
 
 namespace dist {
@@ -149,14 +150,14 @@ class alignas(128) Recorder {
 class FlightRecorder {
  public:
   // Throws std::bad_alloc.
-  FlightRecorder(Memory& memory, int num_replicas);
+  FlightRecorder(Memory& memory, ReplicaCount replicas);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  int size() const noexcept { return size_; }
-  Recorder& operator[](int replica) noexcept { return recorders_[replica]; }
-  const Recorder& operator[](int replica) const noexcept { return recorders_[replica]; }
+  ReplicaCount replicas() const noexcept { return replicas_; }
+  Recorder& operator[](LocalReplica replica) noexcept { return recorders_[index(replica)]; }
+  const Recorder& operator[](LocalReplica replica) const noexcept { return recorders_[index(replica)]; }
   bool uses_counter() const noexcept { return counter_; }
   std::size_t bytes() const noexcept;
   // A sum of ticks in nanoseconds: at the first reading's scale, so that a sum never goes back.
@@ -187,7 +188,7 @@ class FlightRecorder {
   static Moment look(bool counter) noexcept;
 
   Memory& memory_;
-  const int size_;
+  const ReplicaCount replicas_;
   const bool counter_;
   const Moment first_;
   mutable std::atomic<double> ns_per_tick_{0};  // of sum_ns(); 0: not yet read
@@ -195,8 +196,7 @@ class FlightRecorder {
   Recorder::Slot* slots_;
 };
 
-// ---- The hot path
-// -------------------------------------------------------------------------------------------
+// ---- The hot path ----
 
 inline void Recorder::write(const Arrival& arrival) noexcept {
   const uint64_t index = next_++;

@@ -8,7 +8,7 @@
 namespace dist {
 namespace {
 
-Event decode(const Recorder::Slot& slot, int replica, const FlightRecorder::Scale& scale) noexcept {
+Event decode(const Recorder::Slot& slot, GlobalReplica replica, const FlightRecorder::Scale& scale) noexcept {
   const uint64_t what = slot[Recorder::kWhat];
   const auto byte = [&](int shift) { return static_cast<int32_t>((what >> shift) & 0xFF); };
   Event event{};
@@ -47,20 +47,22 @@ bool Round::went_well() const noexcept {
 }
 
 Snapshot::Snapshot(const FlightRecorder& recorder, Memory& memory)
-    : num_replicas_(recorder.size()), events_(&memory), by_round_(&memory), rounds_(&memory) {
+    : replicas_(recorder.replicas()), events_(&memory), by_round_(&memory), rounds_(&memory) {
   std::size_t most = 0;
-  for (int r = 0; r < num_replicas_; ++r) {
-    most += std::min<std::size_t>(recorder[r].count() + 1, Recorder::kEvents + 1);
+  for (int r = 0; r < replicas_.local(); ++r) {
+    most += std::min<std::size_t>(recorder[LocalReplica{r}].count() + 1, Recorder::kEvents + 1);
   }
   events_.reserve(most);
   // One for all, so that the stamps of different replicas can be compared to the nanosecond.
   const FlightRecorder::Scale scale(recorder);
   now_ns_ = scale.now_ns();
-  for (int r = 0; r < num_replicas_; ++r) read(recorder[r], r, scale);
+  for (int r = 0; r < replicas_.local(); ++r) {
+    read(recorder[LocalReplica{r}], replicas_.global_of(LocalReplica{r}), scale);
+  }
   join();
 }
 
-void Snapshot::read(const Recorder& recorder, int replica, const FlightRecorder::Scale& scale) {
+void Snapshot::read(const Recorder& recorder, GlobalReplica replica, const FlightRecorder::Scale& scale) {
   const uint64_t run_began = recorder.run_began();
   const uint64_t end = recorder.count();
   for (uint64_t index = end > Recorder::kEvents ? end - Recorder::kEvents : 0; index < end; ++index) {

@@ -14,7 +14,7 @@
 namespace dist {
 
 struct Event {
-  int32_t replica;
+  GlobalReplica replica;
   int32_t collective;  // DIST_COLLECTIVE_RETURN: the replica's function
   int32_t op;
   int32_t dtype;
@@ -54,7 +54,7 @@ class Snapshot {
   // Throws std::bad_alloc.
   Snapshot(const FlightRecorder& recorder, Memory& memory);
 
-  int num_replicas() const noexcept { return num_replicas_; }
+  ReplicaCount replicas() const noexcept { return replicas_; }
   int64_t now_ns() const noexcept { return now_ns_; }
   // By replica, then in order of time.
   std::span<const Event> events() const noexcept { return events_; }
@@ -62,10 +62,10 @@ class Snapshot {
   std::span<const Round> rounds() const noexcept { return rounds_; }
 
  private:
-  void read(const Recorder& recorder, int replica, const FlightRecorder::Scale& scale);
+  void read(const Recorder& recorder, GlobalReplica replica, const FlightRecorder::Scale& scale);
   void join();
 
-  const int num_replicas_;
+  const ReplicaCount replicas_;
   int64_t now_ns_ = 0;
   std::pmr::vector<Event> events_;
   std::pmr::vector<const Event*> by_round_;

@@ -16,7 +16,7 @@ struct Straggler {
   char tag[DIST_MAX_TAG_BYTES];
   int32_t collective;
   int32_t group;
-  int32_t replica;
+  GlobalReplica replica;
   int64_t rounds;  // of this kind, whoever was last
   int64_t times_last;
   int64_t late_ns;  // in all: how long the others, which had all come, waited for it

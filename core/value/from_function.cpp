@@ -4,7 +4,7 @@
 namespace dist {
 namespace {
 
-Status call(Memory& memory, const ComponentFunction& function, int32_t replica, int32_t num_replicas,
+Status call(Memory& memory, const ComponentFunction& function, GlobalReplica replica, int32_t num_replicas,
             ValueRef* out) {
   const uint64_t before = failures_on_this_thread();
   Value* made = nullptr;
@@ -18,19 +18,19 @@ Status call(Memory& memory, const ComponentFunction& function, int32_t replica, 
   return fail(status,
               "the function that makes replica %d's component returned %s without a reason (dist_fail() "
               "gives one)",
-              replica, status_name(status));
+              number(replica), status_name(status));
 }
 
 }  // namespace
 
-Status values_from_function(Memory& memory, int32_t num_replicas, bool distributed,
+Status values_from_function(Memory& memory, ReplicaCount replicas, bool distributed,
                             const ComponentFunction& function, ValueRef* out) {
-  std::pmr::vector<ValueRef> made(static_cast<std::size_t>(num_replicas), &memory);
+  std::pmr::vector<ValueRef> made(static_cast<std::size_t>(replicas.local()), &memory);
   std::pmr::vector<Value*> components(&memory);
   components.reserve(made.size());
-  for (int32_t r = 0; r < num_replicas; ++r) {
+  for (int32_t r = 0; r < replicas.local(); ++r) {
     ValueRef& component = made[static_cast<std::size_t>(r)];
-    DIST_TRY(call(memory, function, r, num_replicas, &component));
+    DIST_TRY(call(memory, function, replicas.global_of(LocalReplica{r}), replicas.global(), &component));
     components.push_back(component.get());
   }
   if (distributed) return merge_leaves(memory, components, "value", out);

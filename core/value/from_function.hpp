@@ -8,13 +8,13 @@ namespace dist {
 
 struct ComponentFunction {
   // The value's reference is handed over; NULL: nothing.
-  dist_status (*call)(int32_t replica, int32_t num_replicas, Value** out_value, void* context);
+  dist_status (*call)(GlobalReplica replica, int32_t num_replicas, Value** out_value, void* context);
   void* context;
 };
 
-// Calls the function for each replica, in order, and puts the components together leaf by leaf. `distributed`
+// Calls the function for each replica of this process, in order, and puts the components together leaf by leaf. `distributed`
 // false: there is one replica, and its component is the value.
-Status values_from_function(Memory& memory, int32_t num_replicas, bool distributed,
+Status values_from_function(Memory& memory, ReplicaCount replicas, bool distributed,
                             const ComponentFunction& function, ValueRef* out);
 
 }  // namespace dist

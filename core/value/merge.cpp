@@ -123,25 +123,25 @@ Status merge_leaves(Memory& memory, std::span<Value* const> components, const ch
   return Merger(memory, false, "replica").merge(components, Path{what}, out);
 }
 
-Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out) {
+Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef* out) {
   if (value == nullptr || !value->holds_distributed()) {
     *out = ValueRef::share(value);
     return kOk;
   }
   const std::span<const ValueRef> items = value->items();
   if (value->distributed()) {
-    if (id < 0 || static_cast<std::size_t>(id) >= items.size()) {
+    if (index(replica) >= items.size()) {
       return invalid_argument(
-          "%s has %zu components and none for replica %d: it was made for another strategy",
-          Value::kind_name(value->kind()), items.size(), id);
+          "%s has %zu components and none for replica %zu: it was made for another strategy",
+          Value::kind_name(value->kind()), items.size(), index(replica));
     }
-    *out = items[static_cast<std::size_t>(id)];
+    *out = items[index(replica)];
     return kOk;
   }
   std::pmr::vector<ValueRef> components(items.size(), &memory);
   std::pmr::vector<Value*> pointers(items.size(), &memory);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    DIST_TRY(component_of(memory, items[i].get(), id, &components[i]));
+    DIST_TRY(component_of(memory, items[i].get(), replica, &components[i]));
     pointers[i] = components[i].get();
   }
   return Value::create_like(memory, *value, pointers, out);

@@ -92,7 +92,7 @@ Status find_parts(const Variable& variable, int32_t how, Value& value, ValueRef*
 // update.
 Status check_shapes(const Variable& variable, const dist_tensor& values,
                     const dist_tensor& indices) noexcept {
-  const dist_tensor copy = variable.component(0);
+  const dist_tensor copy = variable.first_copy();
   bool fit =
       values.dtype == copy.dtype && indices.ndim > 0 && values.ndim == copy.ndim && indices.ndim <= copy.ndim;
   for (int32_t i = 0; fit && i < copy.ndim; ++i) {
@@ -115,7 +115,7 @@ Status check_shapes(const Variable& variable, const dist_tensor& values,
 }
 
 Status check_indices(const Variable& variable, const dist_tensor& indices) noexcept {
-  const int64_t rows = variable.component(0).shape[indices.ndim - 1];
+  const int64_t rows = variable.first_copy().shape[indices.ndim - 1];
   const int64_t count = product(indices, 0, indices.ndim);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t index = index_at(indices, i);
@@ -190,7 +190,7 @@ Status Slices::divide(int32_t parts) {
   return kOk;
 }
 
-void Slices::apply(int32_t how, Variable& variable, int32_t replica) const noexcept {
+void Slices::apply(int32_t how, Variable& variable, LocalReplica replica) const noexcept {
   const dist_tensor copy = variable.component(replica);
   const dist_tensor values = values_->tensor();
   const dist_tensor indices = indices_->tensor();

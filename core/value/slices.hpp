@@ -25,7 +25,7 @@ class Slices {
   Status divide(int32_t parts);
 
   // Changes the variable's copy that `replica` has, row by row in the order given.
-  void apply(int32_t how, Variable& variable, int32_t replica) const noexcept;
+  void apply(int32_t how, Variable& variable, LocalReplica replica) const noexcept;
 
  private:
   ValueRef values_;   // without gaps

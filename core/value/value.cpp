@@ -229,7 +229,7 @@ Variable* Value::copy_of() const noexcept {
   return release_ == Variable::release_copy ? static_cast<Variable*>(user_data_) : nullptr;
 }
 
-dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->component(0) : tensor_; }
+dist_tensor Value::tensor() const noexcept { return variable_ ? variable_->first_copy() : tensor_; }
 
 Status Value::tensor(const char* call, dist_tensor* out) const noexcept {
   if (!has_tensor()) {

@@ -144,7 +144,7 @@ class Value final : public Counted {
 
 // What replica `id` sees of a value: the component `id` of each distributed value in it. Parts without one
 // are the same objects. NULL stays NULL.
-Status component_of(Memory& memory, Value* value, int32_t id, ValueRef* out);
+Status component_of(Memory& memory, Value* value, LocalReplica replica, ValueRef* out);
 
 // Makes one value of the results of R replicas. An object that all of them gave stays itself, equal
 // structures are merged leaf by leaf, and other leaves become per-replica values. All nothings are the same

@@ -129,7 +129,7 @@ void Variable::make_copies(const dist_tensor& initial, int32_t count) {
       names_.emplace_back(names_[0]).append(suffix);
     }
     copies_.push_back(static_cast<std::byte*>(memory().allocate(size_.bytes, kCopyAlign)));
-    copy_elements(initial, component(copy));
+    copy_elements(initial, component(LocalReplica{copy}));
   }
 }
 
@@ -144,15 +144,15 @@ const char* Variable::class_name() const noexcept {
   return central() ? "AggregatingVariable" : "Variable";
 }
 
-dist_tensor Variable::component(int32_t replica) const noexcept {
-  const std::size_t copy = mirrored() ? static_cast<std::size_t>(replica) : 0;
+dist_tensor Variable::component(LocalReplica replica) const noexcept {
+  const std::size_t copy = mirrored() ? index(replica) : 0;
   return {copies_[copy], dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), nullptr};
 }
 
-Status Variable::component(int32_t replica, const char* call, dist_tensor* out) const noexcept {
-  if (replica < 0 || replica >= num_replicas()) {
-    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components 0 to %d", call, replica,
-                            name(), num_replicas() - 1);
+Status Variable::component(LocalReplica replica, const char* call, dist_tensor* out) const noexcept {
+  if (replica < LocalReplica{0} || replica >= LocalReplica{num_replicas()}) {
+    return invalid_argument("%s(): replica_id is %d; variable \"%s\" has components 0 to %d", call,
+                            static_cast<int>(replica), name(), num_replicas() - 1);
   }
   *out = component(replica);
   return kOk;
@@ -175,7 +175,7 @@ Status Variable::check_assign(int32_t how, const dist_tensor& value, const char*
   }
   TensorSize size;
   DIST_TRY(check_tensor(value, what, &size));
-  const dist_tensor copy = component(0);
+  const dist_tensor copy = first_copy();
   if (value.dtype != dtype_ || !same_shape(value, copy)) {
     char is[160];
     char wanted[160];
@@ -187,7 +187,7 @@ Status Variable::check_assign(int32_t how, const dist_tensor& value, const char*
   return how == DIST_ASSIGN ? kOk : check_op(DIST_REDUCE_SUM, dtype_);
 }
 
-void Variable::assign(int32_t how, int32_t replica, const dist_tensor& value) noexcept {
+void Variable::assign(int32_t how, LocalReplica replica, const dist_tensor& value) noexcept {
   if (size_.elements == 0) return;
   const dist_tensor copy = component(replica);
   if (how == DIST_ASSIGN) {

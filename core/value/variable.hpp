@@ -72,9 +72,11 @@ class Variable final : public Counted {
   std::size_t bytes() const noexcept { return size_.bytes; }  // of one copy
 
   // A view of what `replica` has, row-major: its own copy, or the one that all share.
-  dist_tensor component(int32_t replica) const noexcept;
-  // The same for any replica id. `call` is the function's name in messages.
-  Status component(int32_t replica, const char* call, dist_tensor* out) const noexcept;
+  dist_tensor component(LocalReplica replica) const noexcept;
+  // Where any copy will do, or the first is what counts.
+  dist_tensor first_copy() const noexcept { return component(LocalReplica{0}); }
+  // The same for any number. `call` is the function's name in messages.
+  Status component(LocalReplica replica, const char* call, dist_tensor* out) const noexcept;
 
   // OK where `value` can be assigned to a copy: the same dtype and shape, a known `how`. `what` begins
   // messages.
@@ -82,7 +84,7 @@ class Variable final : public Counted {
 
   // copy = value, copy + value or copy - value, after check_assign(). `value` may be the copy itself and
   // overlaps it in no other way. Allocates nothing.
-  void assign(int32_t how, int32_t replica, const dist_tensor& value) noexcept;
+  void assign(int32_t how, LocalReplica replica, const dist_tensor& value) noexcept;
 
   // Its holder gives it up: a strategy that owns it lets it go. In a forked child nothing is done.
   static void close(Variable* variable) noexcept;

@@ -158,8 +158,9 @@ struct ModelSync {
   }
 
   static uint64_t hash_of(const ErrorRecord& record) {
-    uint64_t hash = mixed(static_cast<uint64_t>(record.code), static_cast<uint64_t>(record.replica) << 32 |
-                                                                  static_cast<uint32_t>(record.collective));
+    uint64_t hash =
+        mixed(static_cast<uint64_t>(record.code),
+              static_cast<uint64_t>(record.culprit.replica) << 32 | static_cast<uint32_t>(record.collective));
     hash = mixed(hash, static_cast<uint64_t>(record.sequence));
     for (const char* text : {record.message, record.tag, record.expected, record.received, record.hint}) {
       for (; *text != '\0'; ++text) hash = mixed(hash, static_cast<unsigned char>(*text));

@@ -240,7 +240,7 @@ class Round {
     if (act == Act::kRefuse && me == 0) {
       ErrorRecord why;
       why.code = DIST_INVALID_ARGUMENT;
-      why.replica = 0;
+      why.culprit = {GlobalReplica{0}};
       return group_->refuse(me, why);
     }
     if (act == Act::kTickets) {
@@ -347,9 +347,10 @@ class Round {
     const bool last = run + 1 == plan_.runs;
     const ErrorRecord* kept = last ? group_->report() : nullptr;
     if (last && (kept == nullptr || Sync::hash_of(*kept) != report->report)) return "the report was not kept";
-    if (kept != nullptr && !disturbed && (kept->code != plan_.report || kept->replica != plan_.culprit))
-      return "the report blames replica " + std::to_string(kept->replica) + " (" + status_name(kept->code) +
-             ")";
+    if (kept != nullptr && !disturbed &&
+        (kept->code != plan_.report || number(kept->culprit.replica) != plan_.culprit))
+      return "the report blames replica " + std::to_string(number(kept->culprit.replica)) + " (" +
+             status_name(kept->code) + ")";
     return {};
   }
 

@@ -13,10 +13,12 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/replicas.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
 #include "tests/unit/counting_memory.hpp"
@@ -29,8 +31,30 @@ extern "C" {
 namespace dist {
 namespace {
 
-// ---- Status
-// -------------------------------------------------------------------------------------------------
+// ---- Replicas by number ----
+
+static_assert(!std::is_convertible_v<LocalReplica, GlobalReplica> &&
+              !std::is_convertible_v<GlobalReplica, LocalReplica>);
+static_assert(!std::is_convertible_v<int32_t, LocalReplica> &&
+              !std::is_convertible_v<int32_t, GlobalReplica>);
+
+void members_are_called_by_their_global_number(void**) {
+  // The second of two processes of four replicas.
+  const Naming replicas{.first = GlobalReplica{4}};
+  assert_string_equal(replicas.word(), "replica");
+  assert_int_equal(replicas.name(0).number(), 4);
+  assert_int_equal(replicas.name(3).number(), 7);
+  assert_int_equal(replicas.name(3).device, -1);
+  const Naming devices{.first = GlobalReplica{4}, .whole = replicas.name(1).replica};
+  assert_string_equal(devices.word(), "logical device");
+  assert_int_equal(devices.name(2).number(), 2);
+  assert_int_equal(number(devices.name(2).replica), 5);
+  const ReplicaCount four(4);
+  assert_int_equal(four.local(), 4);
+  assert_int_equal(number(four.global_of(LocalReplica{3})), 3);
+}
+
+// ---- Status ----
 
 void failures_are_recorded(void**) {
   assert_true(kOk.ok());
@@ -41,10 +65,10 @@ void failures_are_recorded(void**) {
   assert_string_equal(last_error().message, "batch 7 of train");
   const uint64_t failures = failures_on_this_thread();
   // A message may quote the one that it replaces, and nothing else of it stays.
-  last_error().replica = 3;
+  last_error().culprit = {GlobalReplica{3}};
   assert_int_equal(invalid_argument("in[1]: %s", last_error().message).code(), DIST_INVALID_ARGUMENT);
   assert_string_equal(last_error().message, "in[1]: batch 7 of train");
-  assert_int_equal(last_error().replica, -1);
+  assert_int_equal(number(last_error().culprit.replica), -1);
   assert_int_equal(failed_precondition("not now").code(), DIST_FAILED_PRECONDITION);
   assert_int_equal(out_of_memory().code(), DIST_RESOURCE_EXHAUSTED);
   assert_int_equal(failures_on_this_thread(), failures + 3);
@@ -53,11 +77,11 @@ void failures_are_recorded(void**) {
 void failures_are_copied_whole(void**) {
   ErrorRecord report;
   report.code = DIST_ABORTED;
-  report.replica = 5;
+  report.culprit = {GlobalReplica{5}};
   report.sequence = 12;
   copy_text(report.tag, "grads");
   assert_int_equal(fail(report).code(), DIST_ABORTED);
-  assert_int_equal(last_error().replica, 5);
+  assert_int_equal(number(last_error().culprit.replica), 5);
   assert_int_equal(last_error().sequence, 12);
   assert_string_equal(last_error().tag, "grads");
   assert_int_equal(fail(last_error()).code(), DIST_ABORTED);  // its own record
@@ -159,8 +183,7 @@ void statuses_have_names(void**) {
   assert_string_equal(status_name(DIST_DATA_LOSS + 1), "status 16");
 }
 
-// ---- Elements and operators
-// ---------------------------------------------------------------------------------
+// ---- Elements and operators ----
 
 void dtypes_and_operators(void**) {
   static constexpr std::size_t kSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1, 0};
@@ -186,8 +209,7 @@ void dtypes_and_operators(void**) {
   assert_int_equal(check_op(DIST_REDUCE_PROD + 1, DIST_F32).code(), DIST_INVALID_ARGUMENT);
 }
 
-// ---- Tensors
-// ------------------------------------------------------------------------------------------------
+// ---- Tensors ----
 
 float g_data[64];
 
@@ -310,8 +332,7 @@ void elements_are_copied_between_strides(void**) {
   assert_is({3});
 }
 
-// ---- Memory
-// -------------------------------------------------------------------------------------------------
+// ---- Memory ----
 
 struct Object final : Counted {
   Object(Memory& memory, int* ends, int value_) : Counted(memory), value(value_), ends_(ends) {
@@ -419,6 +440,7 @@ void default_memory_works(void**) {
 int main() {
   using namespace dist;
   const CMUnitTest tests[] = {
+      cmocka_unit_test(members_are_called_by_their_global_number),
       cmocka_unit_test(failures_are_recorded),
       cmocka_unit_test(failures_are_copied_whole),
       cmocka_unit_test(failures_belong_to_a_thread),

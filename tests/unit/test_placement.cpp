@@ -48,7 +48,7 @@ void expect(const Placement& placement, int replicas, int devices, const std::ve
   assert_int_equal(cpus.size(), replicas * devices);
   for (int r = 0; r < replicas; ++r) {
     for (int d = 0; d < devices; ++d)
-      assert_int_equal(placement.cpu_of(r, d), cpus[static_cast<std::size_t>(r * devices + d)]);
+      assert_int_equal(placement.cpu_of(LocalReplica{r}, d), cpus[static_cast<std::size_t>(r * devices + d)]);
   }
 }
 
@@ -83,7 +83,7 @@ void nothing_is_kept_unasked(void**) {
         Placement::Options{2, 1, DIST_THREADS_HOST, DIST_PLACEMENT_CORES, named}}) {
     const Placement placement(*counting, options, machine.around);
     assert_false(placement.pins());
-    assert_int_equal(placement.cpu_of(1, 0), -1);
+    assert_int_equal(placement.cpu_of(LocalReplica{1}, 0), -1);
   }
 }
 
@@ -92,7 +92,7 @@ void loops_have_the_domain_of_their_cpu(void**) {
   Memory& memory = *counting;
   const Machine machine(memory, 4, {});  // 0 and 1; 2 and 3
   const auto number = [](const Placement& placement, int replica, int device, int threads) {
-    const CpuSet* const domain = placement.domain_of(replica, device, threads);
+    const CpuSet* const domain = placement.domain_of(LocalReplica{replica}, device, threads);
     return domain == nullptr ? -1 : placement.number_of(*domain);
   };
   const Placement kept(memory, pinned(2, 2, DIST_THREADS_LIBRARY), machine.around);
@@ -100,8 +100,8 @@ void loops_have_the_domain_of_their_cpu(void**) {
   assert_int_equal(number(kept, 0, 0, 2), 0);
   assert_int_equal(number(kept, 0, 1, 2), 0);
   assert_int_equal(number(kept, 1, 0, 2), 1);
-  assert_true(kept.domain_of(1, 1, 2)->has(2) && kept.domain_of(1, 1, 2)->has(3));
-  assert_int_equal(kept.domain_of(1, 1, 2)->count(), 2);
+  assert_true(kept.domain_of(LocalReplica{1}, 1, 2)->has(2) && kept.domain_of(LocalReplica{1}, 1, 2)->has(3));
+  assert_int_equal(kept.domain_of(LocalReplica{1}, 1, 2)->count(), 2);
   assert_int_equal(number(kept, 1, 1, 3), -1);  // more than a domain has
   assert_int_equal(number(kept, 1, 1, 1), -1);  // no workers
 
@@ -112,7 +112,7 @@ void loops_have_the_domain_of_their_cpu(void**) {
   one.places.assign({{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}});
   const Placement on_one(memory, {2, 1, DIST_THREADS_CALLER, DIST_PLACEMENT_FREE, {}}, one);
   assert_int_equal(on_one.num_domains(), 0);
-  assert_null(on_one.domain_of(0, 0, 2));
+  assert_null(on_one.domain_of(LocalReplica{0}, 0, 2));
 }
 
 void several_domains_are_seen(void**) {

@@ -110,7 +110,7 @@ void merging(void**) {
   assert_true(merge(f.memory(), pointers, "result", &merged).ok());
   f.refuse_each([&] {
     ValueRef out;
-    return component_of(f.memory(), merged.get(), 1, &out);
+    return component_of(f.memory(), merged.get(), LocalReplica{1}, &out);
   });
 }
 

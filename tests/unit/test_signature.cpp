@@ -67,12 +67,12 @@ struct Case {
   Trouble trouble = Trouble::kDisagreement;
   int64_t waited_ns = 0;
   int64_t allowed_ns = 0;
-  int32_t part_of = -1;
+  Naming naming;
 
   explicit Case(std::vector<const Signature*> given)
       : members(std::move(given)), failures(members.size(), nullptr) {}
   Evidence evidence() const {
-    return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, part_of};
+    return {trouble, members, failures, nullptr, 0, 12, waited_ns, allowed_ns, naming};
   }
   bool decidable() const { return dist::decidable(evidence()); }
   ErrorRecord verdict() const { return dist::verdict(evidence()); }
@@ -91,7 +91,7 @@ void the_minority_is_to_blame(void**) {
     c.members[odd] = &b;
     const ErrorRecord error = c.verdict();
     assert_int_equal(error.code, DIST_INVALID_ARGUMENT);
-    assert_int_equal(error.replica, odd);
+    assert_int_equal(number(error.culprit.replica), odd);
     assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
     assert_int_equal(error.sequence, 12);
     assert_string_equal(error.tag, "grads");
@@ -106,7 +106,7 @@ void the_report_is_about_what_most_came_for(void**) {
   const Signature few = barrier();
   const Signature most = all_reduce(3, "step");
   const ErrorRecord error = Case({&few, &most, &most}).verdict();
-  assert_int_equal(error.replica, 0);
+  assert_int_equal(number(error.culprit.replica), 0);
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
   assert_string_equal(error.tag, "step");
   has(error.message, "replica 0: barrier");
@@ -117,11 +117,11 @@ void a_tie_goes_to_the_lowest_id(void**) {
   const Signature a = all_reduce(3, nullptr);
   const Signature b = barrier();
   ErrorRecord error = Case({&a, &b}).verdict();
-  assert_int_equal(error.replica, 1);
+  assert_int_equal(number(error.culprit.replica), 1);
   assert_string_equal(error.expected, "all_reduce SUM f32[3]");
   assert_string_equal(error.received, "barrier");
   error = Case({&a, &b, &b, &a}).verdict();
-  assert_int_equal(error.replica, 1);
+  assert_int_equal(number(error.culprit.replica), 1);
   has(error.message, "replica 1 (and others)");
   has(error.message, "replicas 0, 3: ");
   has(error.message, "replicas 1-2: barrier");
@@ -131,7 +131,7 @@ void tags_that_differ_are_named(void**) {
   const Signature a = all_reduce(3, "weights");
   const Signature b = all_reduce(3, "biases");
   const ErrorRecord error = Case({&a, &a, &b}).verdict();
-  assert_int_equal(error.replica, 2);
+  assert_int_equal(number(error.culprit.replica), 2);
   has(error.expected, "tag \"weights\"");
   has(error.received, "tag \"biases\"");
 }
@@ -162,14 +162,14 @@ void who_left_is_to_blame(void**) {
   copy_text(why.message, "no row 7");
   ErrorRecord error = Case({&a, &b, &early, &a}).verdict();  // before a disagreement
   assert_int_equal(error.code, DIST_ABORTED);
-  assert_int_equal(error.replica, 2);
+  assert_int_equal(number(error.culprit.replica), 2);
   has(error.message, "replica 2 returned early");
   assert_string_equal(error.received, "returned OK");
 
   Case c({&a, &early, &a, &failed});
   c.failures[3] = &why;
   error = c.verdict();  // a failure before an early return
-  assert_int_equal(error.replica, 3);
+  assert_int_equal(number(error.culprit.replica), 3);
   has(error.message, "replica 3 failed with NOT_FOUND: no row 7");
   assert_int_equal(error.collective, DIST_COLLECTIVE_ALL_REDUCE);
   c.failures[3] = nullptr;
@@ -180,11 +180,11 @@ void logical_devices_are_called_so(void**) {
   const Signature a = all_reduce(3, "grads");
   const Signature b = barrier();
   Case c({&a, &b, &a, nullptr});
-  assert_int_equal(c.verdict().device, -1);
-  c.part_of = 5;
+  assert_int_equal(c.verdict().culprit.device, -1);
+  c.naming.whole = GlobalReplica{5};
   const ErrorRecord error = c.verdict();
-  assert_int_equal(error.replica, 5);
-  assert_int_equal(error.device, 1);
+  assert_int_equal(number(error.culprit.replica), 5);
+  assert_int_equal(error.culprit.device, 1);
   has(error.message, "the logical devices disagree: logical device 1");
   has(error.message, "logical devices 0, 2: all_reduce");
   has(error.message, "logical device 3: has not arrived");
@@ -209,7 +209,7 @@ void a_deadline_names_who_is_missing(void**) {
   c.waited_ns = 1'500'000'000;
   ErrorRecord error = c.verdict();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
-  assert_int_equal(error.replica, 1);
+  assert_int_equal(number(error.culprit.replica), 1);
   has(error.message, "1.5 s");
   has(error.message, "replicas 1, 3-4 did not arrive");
   has(error.message, "replicas 0, 2: all_reduce");
@@ -217,7 +217,7 @@ void a_deadline_names_who_is_missing(void**) {
 
   Case nobody({&a, &a});  // they came at the last moment
   nobody.trouble = Trouble::kDeadline;
-  assert_int_equal(nobody.verdict().replica, -1);
+  assert_int_equal(number(nobody.verdict().culprit.replica), -1);
 }
 
 void a_runs_deadline_is_told_as_such(void**) {
@@ -228,7 +228,7 @@ void a_runs_deadline_is_told_as_such(void**) {
   c.waited_ns = 62'000;
   const ErrorRecord error = c.verdict();
   assert_int_equal(error.code, DIST_DEADLINE_EXCEEDED);
-  assert_int_equal(error.replica, 1);
+  assert_int_equal(number(error.culprit.replica), 1);
   has(error.message,
       "the run's deadline of 1 ms is over, after 62 us of waiting here: replica 1 did not arrive");
   has(error.hint, "give the run a longer timeout_ns");
@@ -240,7 +240,7 @@ void cancelling_blames_nobody(void**) {
   c.trouble = Trouble::kCancelled;
   ErrorRecord error = c.verdict();
   assert_int_equal(error.code, DIST_CANCELLED);
-  assert_int_equal(error.replica, -1);
+  assert_int_equal(number(error.culprit.replica), -1);
   has(error.message, "dist_strategy_cancel()");
   Case nothing({});
   nothing.trouble = Trouble::kCancelled;

@@ -57,11 +57,12 @@ void let_time_pass() {
 
 void ring_keeps_the_latest(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 2);
+  FlightRecorder flight(*memory, ReplicaCount(2));
   for (uint32_t n : {1u, kEvents - 1, kEvents, 2 * kEvents + 5}) {
-    const uint64_t before = flight[1].count();
-    for (uint32_t i = 0; i < n; ++i) take_part(flight[1], static_cast<uint32_t>(before) + i, 2, "");
-    const uint64_t count = flight[1].count();
+    const uint64_t before = flight[LocalReplica{1}].count();
+    for (uint32_t i = 0; i < n; ++i)
+      take_part(flight[LocalReplica{1}], static_cast<uint32_t>(before) + i, 2, "");
+    const uint64_t count = flight[LocalReplica{1}].count();
     assert_int_equal(count, before + n);
     const Snapshot snapshot(flight, *memory);
     const std::size_t kept = count < kEvents ? count : kEvents;
@@ -75,20 +76,21 @@ void ring_keeps_the_latest(void**) {
       if (i != 0) assert_true(snapshot.events()[i - 1].end_ns <= event.begin_ns);
     }
     Recorder::Slot slot;
-    if (count > kEvents) assert_false(flight[1].read(count - kEvents - 1, slot));
-    assert_false(flight[1].read(count, slot));
+    if (count > kEvents) assert_false(flight[LocalReplica{1}].read(count - kEvents - 1, slot));
+    assert_false(flight[LocalReplica{1}].read(count, slot));
   }
-  assert_int_equal(flight[1].kind(DIST_COLLECTIVE_ALL_REDUCE).calls.get(), flight[1].count());
-  assert_int_equal(flight[0].count(), 0);
+  assert_int_equal(flight[LocalReplica{1}].kind(DIST_COLLECTIVE_ALL_REDUCE).calls.get(),
+                   flight[LocalReplica{1}].count());
+  assert_int_equal(flight[LocalReplica{0}].count(), 0);
 }
 
 void fields_come_back(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 1);
+  FlightRecorder flight(*memory, ReplicaCount(1));
   std::string tag;
   for (uint32_t length = 0; length < DIST_MAX_TAG_BYTES; ++length) {
     tag = std::string(length, static_cast<char>('a' + length % 26));
-    take_part(flight[0], length, 1, tag.c_str(), static_cast<dist_status>(length % 16));
+    take_part(flight[LocalReplica{0}], length, 1, tag.c_str(), static_cast<dist_status>(length % 16));
   }
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), DIST_MAX_TAG_BYTES);
@@ -107,10 +109,10 @@ void fields_come_back(void**) {
 
 void what_has_begun_is_seen(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 2);
-  flight[0].begin_run();
-  flight[0].begin(DIST_COLLECTIVE_BARRIER);
-  flight[0].open(arrival_of(3, 2, "here"));
+  FlightRecorder flight(*memory, ReplicaCount(2));
+  flight[LocalReplica{0}].begin_run();
+  flight[LocalReplica{0}].begin(DIST_COLLECTIVE_BARRIER);
+  flight[LocalReplica{0}].open(arrival_of(3, 2, "here"));
   {
     const Snapshot snapshot(flight, *memory);
     assert_int_equal(snapshot.events().size(), 2);
@@ -122,7 +124,7 @@ void what_has_begun_is_seen(void**) {
     assert_int_equal(stragglers(snapshot, *memory).size(), 0);
   }
   // The thread ends inside: the collective ends with the run.
-  flight[0].end_run(DIST_ABORTED);
+  flight[LocalReplica{0}].end_run(DIST_ABORTED);
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), 2);
   for (const Event& event : snapshot.events()) {
@@ -130,37 +132,38 @@ void what_has_begun_is_seen(void**) {
     assert_int_equal(event.status, DIST_ABORTED);
     assert_int_equal(event.run, 1);
   }
-  assert_int_equal(flight[0].runs().get(), 1);
-  assert_int_equal(flight[0].run_errors(DIST_ABORTED).get(), 1);
-  assert_int_equal(flight[0].errors(DIST_ABORTED).get(), 1);
+  assert_int_equal(flight[LocalReplica{0}].runs().get(), 1);
+  assert_int_equal(flight[LocalReplica{0}].run_errors(DIST_ABORTED).get(), 1);
+  assert_int_equal(flight[LocalReplica{0}].errors(DIST_ABORTED).get(), 1);
 }
 
 void a_refused_call_meets_nobody(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 1);
-  flight[0].begin(DIST_COLLECTIVE_SCAN);
-  flight[0].close(DIST_INVALID_ARGUMENT);
-  take_part(flight[0], 1, 1, "", static_cast<dist_status>(99));
+  FlightRecorder flight(*memory, ReplicaCount(1));
+  flight[LocalReplica{0}].begin(DIST_COLLECTIVE_SCAN);
+  flight[LocalReplica{0}].close(DIST_INVALID_ARGUMENT);
+  take_part(flight[LocalReplica{0}], 1, 1, "", static_cast<dist_status>(99));
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), 2);
   assert_int_equal(snapshot.events()[0].collective, DIST_COLLECTIVE_SCAN);
   assert_int_equal(snapshot.events()[0].members, 0);
   assert_int_equal(snapshot.rounds().size(), 1);
-  assert_int_equal(flight[0].kind(DIST_COLLECTIVE_SCAN).calls.get(), 0);
-  assert_int_equal(flight[0].errors(DIST_INVALID_ARGUMENT).get(), 1);
-  assert_int_equal(flight[0].errors(DIST_UNKNOWN).get(), 1);  // a status that has no counter of its own
+  assert_int_equal(flight[LocalReplica{0}].kind(DIST_COLLECTIVE_SCAN).calls.get(), 0);
+  assert_int_equal(flight[LocalReplica{0}].errors(DIST_INVALID_ARGUMENT).get(), 1);
+  assert_int_equal(flight[LocalReplica{0}].errors(DIST_UNKNOWN).get(),
+                   1);  // a status that has no counter of its own
 }
 
 void asynchronous_ones_overlap(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 1);
+  FlightRecorder flight(*memory, ReplicaCount(1));
   Arrival arrival = arrival_of(1, 1, "later");
   arrival.asynchronous = true;
-  const uint64_t first = flight[0].issue(arrival);
+  const uint64_t first = flight[LocalReplica{0}].issue(arrival);
   arrival.round = 2;
-  const uint64_t second = flight[0].issue(arrival);
-  take_part(flight[0], 1, 1, "blocking");  // another series of numbers
-  flight[0].complete(second, DIST_OK);
+  const uint64_t second = flight[LocalReplica{0}].issue(arrival);
+  take_part(flight[LocalReplica{0}], 1, 1, "blocking");  // another series of numbers
+  flight[LocalReplica{0}].complete(second, DIST_OK);
   {
     const Snapshot snapshot(flight, *memory);
     assert_int_equal(snapshot.events().size(), 3);
@@ -169,8 +172,8 @@ void asynchronous_ones_overlap(void**) {
     assert_true(snapshot.events()[1].over && snapshot.events()[1].asynchronous);
     assert_false(snapshot.events()[2].asynchronous);
   }
-  for (uint32_t i = 0; i < kEvents; ++i) take_part(flight[0], 10 + i, 1, "");
-  flight[0].complete(first, DIST_OK);  // its slot is another's by now
+  for (uint32_t i = 0; i < kEvents; ++i) take_part(flight[LocalReplica{0}], 10 + i, 1, "");
+  flight[LocalReplica{0}].complete(first, DIST_OK);  // its slot is another's by now
   const Snapshot snapshot(flight, *memory);
   assert_int_equal(snapshot.events().size(), kEvents);
   for (const Event& event : snapshot.events()) assert_false(event.asynchronous);
@@ -179,7 +182,7 @@ void asynchronous_ones_overlap(void**) {
 // One thread writes, others read: what they get is whole.
 void readers_see_whole_events(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 1);
+  FlightRecorder flight(*memory, ReplicaCount(1));
   constexpr uint32_t kWrites = 40 * kEvents;
   std::atomic<bool> wrong{false};
   std::atomic<uint64_t> seen{0};
@@ -187,9 +190,9 @@ void readers_see_whole_events(void**) {
   const auto read_all = [&] {
     while (!done.load()) {
       Recorder::Slot slot;
-      const uint64_t end = flight[0].count();
+      const uint64_t end = flight[LocalReplica{0}].count();
       for (uint64_t i = end > kEvents ? end - kEvents : 0; i < end; ++i) {
-        if (!flight[0].read(i, slot)) continue;
+        if (!flight[LocalReplica{0}].read(i, slot)) continue;
         seen.fetch_add(1);
         char tag[DIST_MAX_TAG_BYTES];
         std::memcpy(tag, &slot[Recorder::kTag], sizeof tag);
@@ -205,7 +208,7 @@ void readers_see_whole_events(void**) {
   for (uint32_t i = 0; i < kWrites; ++i) {
     char tag[DIST_MAX_TAG_BYTES];
     std::snprintf(tag, sizeof tag, "the tag of round number %u", i);
-    take_part(flight[0], i, 1, tag);
+    take_part(flight[LocalReplica{0}], i, 1, tag);
   }
   while (seen.load() == 0) std::this_thread::yield();
   done = true;
@@ -215,7 +218,7 @@ void readers_see_whole_events(void**) {
 
 void the_last_to_come_is_found(void**) {
   CountingMemory memory;
-  FlightRecorder flight(*memory, 3);
+  FlightRecorder flight(*memory, ReplicaCount(3));
   // Who comes in which order, and under which tag.
   const struct {
     int order[3];
@@ -225,17 +228,17 @@ void the_last_to_come_is_found(void**) {
       {{0, 1, 2}, "a", DIST_OK}, {{1, 0, 2}, "a", DIST_OK},      {{2, 1, 0}, "a", DIST_OK},
       {{0, 2, 1}, "b", DIST_OK}, {{0, 1, 2}, "b", DIST_ABORTED},
   };
-  uint32_t number = 0;
+  uint32_t sequence = 0;
   for (const auto& round : rounds) {
-    ++number;
+    ++sequence;
     for (const int r : round.order) {
-      flight[r].begin(DIST_COLLECTIVE_ALL_REDUCE);
-      flight[r].open(arrival_of(number, 3, round.tag));
+      flight[LocalReplica{r}].begin(DIST_COLLECTIVE_ALL_REDUCE);
+      flight[LocalReplica{r}].open(arrival_of(sequence, 3, round.tag));
       let_time_pass();
     }
-    for (int r = 0; r < 3; ++r) flight[r].close(round.status);
+    for (int r = 0; r < 3; ++r) flight[LocalReplica{r}].close(round.status);
   }
-  take_part(flight[0], 100, 3, "a");  // to which the others have not come
+  take_part(flight[LocalReplica{0}], 100, 3, "a");  // to which the others have not come
   const Snapshot snapshot(flight, *memory);
   const auto rows = stragglers(snapshot, *memory);
   const struct {
@@ -248,9 +251,9 @@ void the_last_to_come_is_found(void**) {
   for (std::size_t i = 0; i < 3; ++i) {
     // Rows of equal frequency are ordered by time, which this test does not know.
     const auto& row = rows[i];
-    const auto& want = i == 0 ? expected[0] : row.replica == 0 ? expected[1] : expected[2];
-    assert_string_equal(row.tag, row.replica == 1 ? "b" : "a");
-    assert_int_equal(row.replica, want.replica);
+    const auto& want = i == 0 ? expected[0] : number(row.replica) == 0 ? expected[1] : expected[2];
+    assert_string_equal(row.tag, number(row.replica) == 1 ? "b" : "a");
+    assert_int_equal(number(row.replica), want.replica);
     assert_int_equal(row.rounds, want.rounds);
     assert_int_equal(row.times_last, want.times_last);
     assert_true(row.max_late_ns >= 500);
@@ -265,7 +268,7 @@ void append(const char* text, std::size_t size, void* user_data) {
 
 void labels_of_any_length_and_bytes(void**) {
   CountingMemory memory;
-  const FlightRecorder flight(*memory, 1);
+  const FlightRecorder flight(*memory, ReplicaCount(1));
   const std::string euro = "\xE2\x82\xAC";
   std::string name = "x";
   std::string expected = "x";
@@ -283,7 +286,7 @@ void labels_of_any_length_and_bytes(void**) {
 
 void sums_never_go_back(void**) {
   CountingMemory memory;
-  const FlightRecorder flight(*memory, 1);
+  const FlightRecorder flight(*memory, ReplicaCount(1));
   uint64_t last = 0;
   for (int i = 0; i < 1000; ++i) {
     const uint64_t now = flight.sum_ns(uint64_t{1} << 40);
@@ -298,8 +301,8 @@ void lack_of_memory_leaves_nothing(void**) {
     memory.refuse(k);
     bool refused = false;
     try {
-      FlightRecorder flight(*memory, 3);
-      for (int r = 0; r < 3; ++r) take_part(flight[r], 1, 3, "tag");
+      FlightRecorder flight(*memory, ReplicaCount(3));
+      for (int r = 0; r < 3; ++r) take_part(flight[LocalReplica{r}], 1, 3, "tag");
       const Snapshot snapshot(flight, *memory);
       assert_int_equal(stragglers(snapshot, *memory).size(), 1);
     } catch (const std::bad_alloc&) {

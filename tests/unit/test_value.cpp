@@ -79,7 +79,7 @@ void equal_structures_merge_leaf_by_leaf(void**) {
     // And back: every replica finds what it gave.
     for (int r = 0; r < 3; ++r) {
       ValueRef mine;
-      assert_true(component_of(*memory, merged.get(), r, &mine).ok());
+      assert_true(component_of(*memory, merged.get(), LocalReplica{r}, &mine).ok());
       assert_false(mine->holds_distributed());
       assert_true(number_of(*mine->find("alone")) == static_cast<float>(10 * r));
       assert_ptr_equal(mine->find("pair")->items()[0].get(),
@@ -205,7 +205,7 @@ void leaves_of_any_kind_stand_side_by_side(void**) {
     assert_int_equal(merged->items()[0]->kind(), DIST_VALUE_PER_REPLICA);
     assert_true(merged->items()[1]->is_none());
     ValueRef mine;
-    assert_true(component_of(*memory, merged.get(), 1, &mine).ok());
+    assert_true(component_of(*memory, merged.get(), LocalReplica{1}, &mine).ok());
     assert_int_equal(mine->kind(), DIST_VALUE_TUPLE);
     assert_ptr_equal(mine->items()[0].get(), text.get());
   }
@@ -259,16 +259,16 @@ void components_are_found_and_counted(void**) {
   CountingMemory memory;
   const ValueRef plain = make(*memory, DIST_VALUE_LIST, {scalar(*memory, 1)});
   ValueRef out;
-  assert_true(component_of(*memory, plain.get(), 5, &out).ok());
+  assert_true(component_of(*memory, plain.get(), LocalReplica{5}, &out).ok());
   assert_ptr_equal(out.get(), plain.get());
-  assert_true(component_of(*memory, nullptr, 0, &out).ok());
+  assert_true(component_of(*memory, nullptr, LocalReplica{0}, &out).ok());
   assert_null(out.get());
   const ValueRef spread = make(*memory, DIST_VALUE_MIRRORED, {scalar(*memory, 1), scalar(*memory, 2)});
   const ValueRef list = make(*memory, DIST_VALUE_LIST, {plain, spread});
-  assert_true(component_of(*memory, list.get(), 1, &out).ok());
+  assert_true(component_of(*memory, list.get(), LocalReplica{1}, &out).ok());
   assert_ptr_equal(out->items()[0].get(), plain.get());
   assert_ptr_equal(out->items()[1].get(), spread->items()[1].get());
-  assert_fails(component_of(*memory, list.get(), 2, &out),
+  assert_fails(component_of(*memory, list.get(), LocalReplica{2}, &out),
                "a mirrored value has 2 components and none for replica 2: it was made for another strategy");
 }
 
@@ -288,20 +288,20 @@ void assignments_change_one_copy(void**) {
   assert_true(Variable::create(*memory, {DIST_STRATEGY_MIRRORED, 3}, options, initial, &variable).ok());
   assert_string_equal(variable->name(), "v");
   assert_true(variable->check_assign(DIST_ASSIGN_SUB, value, "value").ok());
-  variable->assign(DIST_ASSIGN_SUB, 1, value);
+  variable->assign(DIST_ASSIGN_SUB, LocalReplica{1}, value);
   const int32_t less[] = {-9, -18, -27, -36, -45, INT32_MAX};  // wraps
-  assert_memory_equal(variable->component(1).data, less, sizeof less);
-  variable->assign(DIST_ASSIGN_ADD, 1, value);
-  assert_memory_equal(variable->component(1).data, start, sizeof start);
-  variable->assign(DIST_ASSIGN, 2, value);
+  assert_memory_equal(variable->component(LocalReplica{1}).data, less, sizeof less);
+  variable->assign(DIST_ASSIGN_ADD, LocalReplica{1}, value);
+  assert_memory_equal(variable->component(LocalReplica{1}).data, start, sizeof start);
+  variable->assign(DIST_ASSIGN, LocalReplica{2}, value);
   const int32_t dense[] = {10, 20, 30, 40, 50, 1};
-  assert_memory_equal(variable->component(2).data, dense, sizeof dense);
-  assert_memory_equal(variable->component(0).data, start, sizeof start);
-  variable->assign(DIST_ASSIGN_ADD, 2, variable->component(2));
+  assert_memory_equal(variable->component(LocalReplica{2}).data, dense, sizeof dense);
+  assert_memory_equal(variable->component(LocalReplica{0}).data, start, sizeof start);
+  variable->assign(DIST_ASSIGN_ADD, LocalReplica{2}, variable->component(LocalReplica{2}));
   const int32_t twice[] = {20, 40, 60, 80, 100, 2};
-  assert_memory_equal(variable->component(2).data, twice, sizeof twice);
+  assert_memory_equal(variable->component(LocalReplica{2}).data, twice, sizeof twice);
   for (int32_t r = 0; r < 3; ++r)
-    assert_int_equal(reinterpret_cast<uintptr_t>(variable->component(r).data) % 64, 0);
+    assert_int_equal(reinterpret_cast<uintptr_t>(variable->component(LocalReplica{r}).data) % 64, 0);
   const int64_t other_shape[] = {3, 2};
   assert_fails(variable->check_assign(
                    DIST_ASSIGN, {const_cast<int32_t*>(start), DIST_I32, 2, other_shape, nullptr}, "value"),
@@ -321,9 +321,9 @@ void check_subtraction(dist_dtype dtype, Bits one, Bits three, Bits minus_two) {
   Ref<Variable> variable;
   const dist_tensor initial{ones.data(), dtype, 1, shape, nullptr};
   assert_true(Variable::create(*memory, {DIST_STRATEGY_MIRRORED, 1}, {}, initial, &variable).ok());
-  variable->assign(DIST_ASSIGN_SUB, 0, {threes.data(), dtype, 1, shape, nullptr});
+  variable->assign(DIST_ASSIGN_SUB, LocalReplica{0}, {threes.data(), dtype, 1, shape, nullptr});
   const std::vector<Bits> wanted(kCount, minus_two);
-  assert_memory_equal(variable->component(0).data, wanted.data(), kCount * sizeof(Bits));
+  assert_memory_equal(variable->component(LocalReplica{0}).data, wanted.data(), kCount * sizeof(Bits));
 }
 
 void subtraction_is_exact_in_every_floating_dtype(void**) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas by number. A replica has two: one among those of its process, by which its components, copies, seats
+// and recorders are found, and one among those of all processes together, which programs see and reports name.
+// They are two types that do not convert, and how many there are is asked for by name too, so that each use
+// says which it means. What is done where there is one replica alone is mostly for one in all processes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dist {
+
+enum class LocalReplica : int32_t {};
+enum class GlobalReplica : int32_t {};
+
+inline constexpr LocalReplica kNoLocalReplica{-1};
+inline constexpr GlobalReplica kNoReplica{-1};
+
+// For arrays.
+constexpr std::size_t index(LocalReplica replica) noexcept { return static_cast<std::size_t>(replica); }
+// For messages and the C interface.
+constexpr int32_t number(GlobalReplica replica) noexcept { return static_cast<int32_t>(replica); }
+
+class ReplicaCount {
+ public:
+  // Replicas of one process.
+  constexpr explicit ReplicaCount(int32_t local) noexcept : local_(local) {}
+
+  constexpr int32_t local() const noexcept { return local_; }
+  constexpr int32_t global() const noexcept { return local_ * processes_; }
+  // The first one of this process.
+  constexpr GlobalReplica first() const noexcept { return first_; }
+  constexpr GlobalReplica global_of(LocalReplica replica) const noexcept {
+    return GlobalReplica{number(first_) + static_cast<int32_t>(replica)};
+  }
+
+ private:
+  int32_t local_;
+  int32_t processes_ = 1;
+  GlobalReplica first_{0};
+};
+
+// How messages and reports call a member: a replica, or a logical device of one.
+struct MemberName {
+  GlobalReplica replica = kNoReplica;
+  int32_t device = -1;  // of the replica; -1: all of it
+
+  // "replica" or "logical device", and which.
+  constexpr const char* word() const noexcept { return device < 0 ? "replica" : "logical device"; }
+  constexpr int32_t number() const noexcept { return device < 0 ? dist::number(replica) : device; }
+};
+
+// The names of a pool's members, by their rank among all of them.
+struct Naming {
+  GlobalReplica first{0};            // rank 0, where the members are replicas
+  GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
+
+  constexpr bool devices() const noexcept { return whole != kNoReplica; }
+  constexpr MemberName name(int rank) const noexcept {
+    if (devices()) return {whole, rank};
+    return {GlobalReplica{dist::number(first) + rank}};
+  }
+  constexpr const char* word() const noexcept { return name(0).word(); }
+};
+
+}  // namespace dist
