@@ -10,6 +10,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "base": [],
     "kernel": ["base"],
     "trace": ["base"],
+    "engine": ["base"],
     "comm": ["kernel", "trace"],
     "topology": ["kernel"],
     "collective": ["comm", "topology"],

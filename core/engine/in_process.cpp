@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/in_process.hpp"
+
+#include <bitset>
+#include <cstring>
+#include <new>
+
+namespace dist {
+
+class InProcessNetwork::Endpoint final : public Transport {
+ public:
+  Endpoint(InProcessNetwork& network, int me) noexcept : network_(network), me_(me) {
+    for (auto& bytes : ahead) bytes.store(0, std::memory_order_relaxed);
+  }
+
+  int num_workers() const noexcept override { return network_.num_workers_; }
+  int me() const noexcept override { return me_; }
+  std::size_t credit() const noexcept override { return network_.credit_; }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override {
+    transfer.begin({to, key, const_cast<std::byte*>(data), bytes});
+    transfer.owner = me_;
+    transfer.sends = true;
+    network_.send(*this, transfer);
+  }
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override {
+    transfer.begin({from, key, data, bytes});
+    transfer.owner = me_;
+    transfer.sends = false;
+    network_.receive(*this, transfer);
+  }
+  void cancel(Transfer& transfer) noexcept override { network_.cancel(*this, transfer); }
+  void progress() noexcept override {}
+  bool lost(int worker) const noexcept override { return network_.at(worker).gone(); }
+  int num_connections() const noexcept override {
+    const std::scoped_lock lock(connecting_);
+    return static_cast<int>(connected_.count());
+  }
+  void listen(TransportListener* listener) noexcept override {
+    const std::scoped_lock lock(listening_);
+    listener_ = listener;
+  }
+  void close() noexcept override { network_.close(*this); }
+
+  void connect(int worker) noexcept {
+    const std::scoped_lock lock(connecting_);
+    connected_.set(static_cast<std::size_t>(worker));
+  }
+  void tell() noexcept {
+    const std::scoped_lock lock(listening_);
+    if (listener_ != nullptr) listener_->happened();
+  }
+  bool gone() const noexcept { return life.load(std::memory_order_seq_cst) == Life::kGone; }
+
+  // Messages to this worker.
+  std::mutex mutex;
+  Bucket buckets[kBuckets];
+  std::atomic<Life> life{Life::kAbsent};
+  // Bytes that each worker is ahead of this one.
+  std::atomic<std::size_t> ahead[kMaxInProcessWorkers];
+
+ private:
+  InProcessNetwork& network_;
+  const int me_;
+  std::mutex listening_;
+  TransportListener* listener_ = nullptr;
+  mutable std::mutex connecting_;
+  std::bitset<kMaxInProcessWorkers> connected_;
+};
+
+InProcessNetwork::InProcessNetwork(Memory& memory, int num_workers, std::size_t credit)
+    : Counted(memory), num_workers_(num_workers), credit_(credit) {
+  const auto n = static_cast<std::size_t>(num_workers);
+  endpoints_ = static_cast<Endpoint*>(memory.allocate(n * sizeof(Endpoint), alignof(Endpoint)));
+  for (int w = 0; w < num_workers; ++w) new (&endpoints_[w]) Endpoint(*this, w);
+}
+
+InProcessNetwork::~InProcessNetwork() {
+  for (int w = 0; w < num_workers_; ++w) {
+    Endpoint& endpoint = endpoints_[w];
+    for (Bucket& bucket : endpoint.buckets) {
+      while (bucket.ahead != nullptr) {
+        Ahead* const ahead = bucket.ahead;
+        bucket.ahead = ahead->next;
+        drop(ahead, w);
+      }
+    }
+    endpoint.~Endpoint();
+  }
+  memory().deallocate(endpoints_, static_cast<std::size_t>(num_workers_) * sizeof(Endpoint),
+                      alignof(Endpoint));
+}
+
+Status InProcessNetwork::join(int worker, Transport** out) noexcept {
+  if (worker < 0 || worker >= num_workers_) {
+    return invalid_argument("worker is %d; this network's workers are 0 to %d", worker, num_workers_ - 1);
+  }
+  Life absent = Life::kAbsent;
+  if (!at(worker).life.compare_exchange_strong(absent, Life::kHere, std::memory_order_seq_cst)) {
+    return failed_precondition("worker %d has joined this network before", worker);
+  }
+  *out = &at(worker);
+  return kOk;
+}
+
+InProcessNetwork::Endpoint& InProcessNetwork::at(int worker) const noexcept { return endpoints_[worker]; }
+
+std::size_t InProcessNetwork::bucket_of(int from, const MessageKey& key) noexcept {
+  uint64_t hash = key.number * 0x9E3779B97F4A7C15u;
+  hash ^= (static_cast<uint64_t>(static_cast<uint32_t>(key.group)) << 32 | key.part) * 0xC2B2AE3D27D4EB4Fu;
+  hash ^= (static_cast<uint64_t>(key.series) << 32 | static_cast<uint32_t>(from)) * 0x165667B19E3779F9u;
+  hash ^= (static_cast<uint64_t>(key.generation) << 32 | key.run) * 0xD6E8FEB86659FD93u;
+  return (hash ^ hash >> 32) % kBuckets;
+}
+
+void InProcessNetwork::link(Transfer*& list, Transfer& transfer) noexcept {
+  transfer.next = list;
+  transfer.before = &list;
+  if (list != nullptr) list->before = &transfer.next;
+  list = &transfer;
+}
+
+void InProcessNetwork::unlink(Transfer& transfer) noexcept {
+  *transfer.before = transfer.next;
+  if (transfer.next != nullptr) transfer.next->before = transfer.before;
+  transfer.before = nullptr;
+}
+
+// Of a list's transfers the one whose sender and key are these.
+Transfer* InProcessNetwork::find(Transfer* list, int from, const MessageKey& key) noexcept {
+  for (Transfer* each = list; each != nullptr; each = each->next) {
+    const int sender = each->sends ? each->owner : each->message().worker;
+    if (sender == from && each->message().key == key) return each;
+  }
+  return nullptr;
+}
+
+void InProcessNetwork::end(Transfer& transfer, Transfer::End end) noexcept {
+  // First, since the owner may let the transfer go as soon as it is over.
+  Endpoint& owner = at(transfer.owner);
+  transfer.finish(end);
+  owner.tell();
+}
+
+// Both are in no list, so that nobody else ends them.
+void InProcessNetwork::copy(Transfer& send, Transfer& receive) noexcept {
+  const std::size_t bytes = send.message().bytes;
+  const bool fits = bytes == receive.message().bytes;
+  if (fits && bytes != 0) std::memcpy(receive.message().data, send.message().data, bytes);
+  const Transfer::End ended = fits ? Transfer::End::kDone : Transfer::End::kMisfit;
+  end(send, ended);
+  end(receive, ended);
+}
+
+std::size_t InProcessNetwork::counted(std::size_t bytes) noexcept {
+  return bytes > Transport::kLeastCounted ? bytes : Transport::kLeastCounted;
+}
+
+// NULL: the credit is used up, or there is no memory; then the message waits for its receiver.
+InProcessNetwork::Ahead* InProcessNetwork::copy_ahead(const Transfer& transfer) noexcept {
+  const Transfer::Message& message = transfer.message();
+  const std::size_t more = counted(message.bytes);
+  std::atomic<std::size_t>& used = at(message.worker).ahead[transfer.owner];
+  std::size_t before = used.load(std::memory_order_relaxed);
+  do {
+    if (more > credit_ - before) return nullptr;
+    // relaxed: a number alone; what it stands for is handed over under the receiver's lock.
+  } while (!used.compare_exchange_weak(before, before + more, std::memory_order_relaxed));
+  void* const room = memory().try_allocate(sizeof(Ahead) + message.bytes, alignof(Ahead));
+  if (room == nullptr) {
+    used.fetch_sub(more, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto* const ahead = new (room) Ahead{transfer.owner, message.key, message.bytes, nullptr};
+  if (message.bytes != 0) std::memcpy(ahead->data(), message.data, message.bytes);
+  return ahead;
+}
+
+void InProcessNetwork::drop(Ahead* ahead, int to) noexcept {
+  at(to).ahead[ahead->from].fetch_sub(counted(ahead->bytes), std::memory_order_relaxed);
+  memory().free(ahead, sizeof(Ahead) + ahead->bytes, alignof(Ahead));
+}
+
+void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
+  const Transfer::Message& message = transfer.message();
+  Endpoint& to = at(message.worker);
+  from.connect(message.worker);
+  Bucket& bucket = to.buckets[bucket_of(from.me(), message.key)];
+  Transfer* receive = nullptr;
+  Ahead* ahead = nullptr;
+  bool gone = false;
+  const auto look = [&] {
+    gone = from.gone() || to.gone();
+    if (!gone) receive = find(bucket.receives, from.me(), message.key);
+    if (receive != nullptr) unlink(*receive);
+    return gone || receive != nullptr;
+  };
+  bool met;
+  {
+    const std::scoped_lock lock(to.mutex);
+    met = look();
+  }
+  // Copied without the lock, and looked for once more: the receiver may have come meanwhile.
+  if (!met) {
+    ahead = copy_ahead(transfer);
+    const std::scoped_lock lock(to.mutex);
+    met = look();
+    if (!met && ahead != nullptr) {
+      ahead->next = bucket.ahead;
+      bucket.ahead = ahead;
+    } else if (!met) {
+      // From here on somebody else may end it.
+      return link(bucket.sends, transfer);
+    }
+  }
+  if (!met) return end(transfer, Transfer::End::kDone);
+  if (ahead != nullptr) drop(ahead, message.worker);
+  if (gone) return end(transfer, from.gone() ? Transfer::End::kCancelled : Transfer::End::kLost);
+  copy(transfer, *receive);
+}
+
+void InProcessNetwork::receive(Endpoint& to, Transfer& transfer) noexcept {
+  const Transfer::Message& message = transfer.message();
+  Endpoint& from = at(message.worker);
+  to.connect(message.worker);
+  Bucket& bucket = to.buckets[bucket_of(message.worker, message.key)];
+  Transfer* send = nullptr;
+  Ahead* ahead = nullptr;
+  {
+    const std::scoped_lock lock(to.mutex);
+    Ahead** at = &bucket.ahead;
+    while (*at != nullptr && !((*at)->from == message.worker && (*at)->key == message.key)) at = &(*at)->next;
+    if (!to.gone() && *at != nullptr) {
+      ahead = *at;
+      *at = ahead->next;
+    } else if (!to.gone() && !from.gone()) {
+      send = find(bucket.sends, message.worker, message.key);
+      if (send == nullptr) return link(bucket.receives, transfer);
+      unlink(*send);
+    }
+  }
+  if (send != nullptr) return copy(*send, transfer);
+  if (ahead == nullptr) return end(transfer, to.gone() ? Transfer::End::kCancelled : Transfer::End::kLost);
+  const bool fits = ahead->bytes == message.bytes;
+  if (fits && message.bytes != 0) std::memcpy(message.data, ahead->data(), message.bytes);
+  drop(ahead, to.me());
+  end(transfer, fits ? Transfer::End::kDone : Transfer::End::kMisfit);
+}
+
+void InProcessNetwork::cancel(Endpoint& of, Transfer& transfer) noexcept {
+  if (transfer.over()) return;
+  Endpoint& mailbox = transfer.sends ? at(transfer.message().worker) : of;
+  {
+    const std::scoped_lock lock(mailbox.mutex);
+    if (transfer.before == nullptr) return;
+    unlink(transfer);
+  }
+  end(transfer, Transfer::End::kCancelled);
+}
+
+// Who looks at a mailbox under its lock sees that the worker is gone, or has its transfer ended here.
+void InProcessNetwork::close(Endpoint& of) noexcept {
+  if (of.life.exchange(Life::kGone, std::memory_order_seq_cst) == Life::kGone) return;
+  for (int w = 0; w < num_workers_; ++w) sweep(at(w), of);
+  for (int w = 0; w < num_workers_; ++w) at(w).tell();
+}
+
+void InProcessNetwork::sweep(Endpoint& mailbox, Endpoint& gone) noexcept {
+  Transfer* ended = nullptr;
+  {
+    const std::scoped_lock lock(mailbox.mutex);
+    const auto take = [&](Transfer* list) {
+      while (list != nullptr) {
+        Transfer& each = *list;
+        list = each.next;
+        if (&mailbox != &gone && each.owner != gone.me() && each.message().worker != gone.me()) continue;
+        unlink(each);
+        each.next = ended;
+        ended = &each;
+      }
+    };
+    for (Bucket& bucket : mailbox.buckets) {
+      take(bucket.sends);
+      take(bucket.receives);
+      while (&mailbox == &gone && bucket.ahead != nullptr) {
+        Ahead* const ahead = bucket.ahead;
+        bucket.ahead = ahead->next;
+        drop(ahead, mailbox.me());
+      }
+    }
+  }
+  while (ended != nullptr) {
+    Transfer& each = *ended;
+    ended = each.next;
+    end(each, each.owner == gone.me() ? Transfer::End::kCancelled : Transfer::End::kLost);
+  }
+}
+
+}  // namespace dist

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// InProcessNetwork: workers that are strategies of one process. A message is copied once, by whichever side comes
+// second; what a sender runs ahead with is copied twice.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/memory.hpp"
+#include "core/base/status.hpp"
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+inline constexpr int kMaxInProcessWorkers = 256;
+
+class InProcessNetwork final : public Counted {
+ public:
+  // `credit`: Transport::credit(). Throws std::bad_alloc.
+  InProcessNetwork(Memory& memory, int num_workers, std::size_t credit);
+  ~InProcessNetwork() override;
+
+  int num_workers() const noexcept { return num_workers_; }
+  // The transport of one worker, once. It lies in the network, and is closed before that ends.
+  Status join(int worker, Transport** out) noexcept;
+
+ private:
+  class Endpoint;
+  // What a sender runs ahead with: the message lies behind it.
+  struct Ahead {
+    int from;
+    MessageKey key;
+    std::size_t bytes;
+    Ahead* next;
+    std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  };
+  // Messages to one worker that wait for their other half, by a hash of sender and key.
+  static constexpr std::size_t kBuckets = 256;
+  struct Bucket {
+    Transfer* sends = nullptr;
+    Transfer* receives = nullptr;
+    Ahead* ahead = nullptr;
+  };
+  enum class Life : uint32_t { kAbsent, kHere, kGone };
+
+  static std::size_t counted(std::size_t bytes) noexcept;
+  static std::size_t bucket_of(int from, const MessageKey& key) noexcept;
+  static void link(Transfer*& list, Transfer& transfer) noexcept;
+  static void unlink(Transfer& transfer) noexcept;
+  static Transfer* find(Transfer* list, int from, const MessageKey& key) noexcept;
+  Endpoint& at(int worker) const noexcept;
+  void end(Transfer& transfer, Transfer::End end) noexcept;
+  void send(Endpoint& from, Transfer& transfer) noexcept;
+  void receive(Endpoint& to, Transfer& transfer) noexcept;
+  void copy(Transfer& send, Transfer& receive) noexcept;
+  Ahead* copy_ahead(const Transfer& transfer) noexcept;
+  void drop(Ahead* ahead, int to) noexcept;
+  void cancel(Endpoint& of, Transfer& transfer) noexcept;
+  void close(Endpoint& of) noexcept;
+  void sweep(Endpoint& mailbox, Endpoint& gone) noexcept;
+
+  const int num_workers_;
+  const std::size_t credit_;
+  Endpoint* endpoints_ = nullptr;
+};
+
+}  // namespace dist

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transport: how bytes go from one worker to another. A worker is a process that takes part in training, or what
+// plays one in a test.
+//
+// A message has a sender, a receiver, a key and a size. A send and a receive belong together where sender,
+// receiver and key are equal; order says nothing, so that blocking, asynchronous and planned collectives, which
+// workers interleave differently, never take each other's messages. Both sides begin a transfer and go on; the
+// transfer's memory and the message's buffer are the transport's until over() says otherwise.
+//
+//     a receive states its size: a message of another size ends both transfers with kMisfit
+//     a sender runs ahead: what fits into credit() bytes ends before its receiver has asked for it; each message
+//     counts as at least kLeastCounted
+//     cancel() is acknowledged: the transfer is over soon after, whatever the peer does
+//     a peer that is lost ends what waits for it with kLost; what it sent before is still received
+//     a worker that has not joined yet is waited for
+//     nothing is connected to a worker before the first message from it or to it
+//
+// Whoever waits calls progress(): a transport needs no thread of its own. All functions may be called by any
+// thread at any time, do not wait for a peer, and allocate nothing that they cannot do without.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace dist {
+
+struct MessageKey {
+  uint32_t generation = 0;  // of the cluster's membership
+  uint32_t run = 0;
+  int32_t group = 0;    // of replicas, in their strategy
+  uint32_t series = 0;  // blocking, asynchronous and planned collectives are numbered apart
+  uint64_t number = 0;  // of the collective in its series
+  uint32_t part = 0;    // of what one collective sends between two workers
+
+  friend constexpr bool operator==(const MessageKey&, const MessageKey&) noexcept = default;
+};
+
+// One message on its way, in memory of whoever began it.
+class Transfer {
+ public:
+  enum class End : uint32_t {
+    kUnderWay,
+    kDone,       // received, or copied by the transport
+    kCancelled,  // by cancel(), or by close()
+    kLost,       // the peer is
+    kMisfit      // sender and receiver gave different sizes
+  };
+
+  Transfer() noexcept = default;
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // acquire: what was received is there, what was sent may be written.
+  bool over() const noexcept { return end() != End::kUnderWay; }
+  End end() const noexcept { return end_.load(std::memory_order_acquire); }
+
+  // ---- For transports ----
+
+  struct Message {
+    int worker = -1;  // the peer
+    MessageKey key;
+    std::byte* data = nullptr;  // of a send it is only read
+    std::size_t bytes = 0;
+  };
+  void begin(const Message& message) noexcept {
+    message_ = message;
+    end_.store(End::kUnderWay, std::memory_order_relaxed);
+  }
+  const Message& message() const noexcept { return message_; }
+  // After this the transfer is its owner's again, who may have let it go already.
+  void finish(End end) noexcept { end_.store(end, std::memory_order_release); }
+
+  // Links of a list that the transfer is in, whose transfer it is, and which half of a message.
+  Transfer* next = nullptr;
+  Transfer** before = nullptr;
+  int owner = -1;
+  bool sends = false;
+
+ private:
+  std::atomic<End> end_{End::kDone};
+  Message message_;
+};
+
+// Told whenever something has happened that a waiting member may look at: a transfer is over, or a peer lost.
+class TransportListener {
+ public:
+  // Any thread. It must neither wait nor call the transport.
+  virtual void happened() noexcept = 0;
+
+ protected:
+  ~TransportListener() = default;
+};
+
+class Transport {
+ public:
+  virtual int num_workers() const noexcept = 0;
+  virtual int me() const noexcept = 0;
+  // How many bytes a sender may be ahead of each of its receivers.
+  static constexpr std::size_t kLeastCounted = 64;
+  virtual std::size_t credit() const noexcept = 0;
+
+  // `transfer` is not under way. Neither begins nor ends a transfer to the worker itself, or to one that there
+  // is not: that is the caller's mistake.
+  virtual void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+                    Transfer& transfer) noexcept = 0;
+  virtual void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+                       Transfer& transfer) noexcept = 0;
+  // Of this worker. A transfer that is just being copied, or is over, ends as it would have.
+  virtual void cancel(Transfer& transfer) noexcept = 0;
+
+  // Does what is to be done for transfers under way, and returns.
+  virtual void progress() noexcept = 0;
+  // Whether the worker has left, or cannot be reached any more.
+  virtual bool lost(int worker) const noexcept = 0;
+  // To how many workers there is a connection.
+  virtual int num_connections() const noexcept = 0;
+
+  // One listener, which must stay until it is replaced; NULL: none. When this returns the old one is not called
+  // any more.
+  virtual void listen(TransportListener* listener) noexcept = 0;
+  // The worker leaves: its transfers end with kCancelled, those of others to it and from it with kLost.
+  virtual void close() noexcept = 0;
+
+ protected:
+  ~Transport() = default;
+};
+
+}  // namespace dist

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/engine: what every transport keeps, on each of them, steady and unsteady.
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "core/engine/in_process.hpp"
+#include "tests/unit/counting_memory.hpp"
+#include "tests/unit/transport_suite.hpp"
+#include "tests/unit/unsteady_transport.hpp"
+
+namespace dist {
+namespace {
+
+constexpr uint64_t kSeed = 20261122;
+
+class InProcess final : public TransportFixture {
+ public:
+  InProcess(int num_workers, std::size_t credit)
+      : network_(make_counted<InProcessNetwork>(*memory_, num_workers, credit)) {}
+  Transport& join(int worker) override {
+    Transport* transport = nullptr;
+    assert_true(network_->join(worker, &transport).ok());
+    return *transport;
+  }
+  InProcessNetwork& network() { return *network_; }
+  CountingMemory& memory() { return memory_; }
+
+ private:
+  CountingMemory memory_;
+  Ref<InProcessNetwork> network_;
+};
+
+class Unsteady final : public TransportFixture {
+ public:
+  Unsteady(int num_workers, std::size_t credit) : inner_(num_workers, credit) {}
+  Transport& join(int worker) override {
+    Transport& inner = inner_.join(worker);
+    made_.push_back(std::make_unique<UnsteadyTransport>(inner, fate_, kSeed + static_cast<uint64_t>(worker)));
+    return *made_.back();
+  }
+
+ private:
+  InProcess inner_;
+  UnsteadyTransport::Fate fate_;
+  std::vector<std::unique_ptr<UnsteadyTransport>> made_;
+};
+
+void workers_join_once(void**) {
+  InProcess workers(2, 64);
+  Transport* transport = nullptr;
+  for (const int none : {-1, 2}) {
+    assert_int_equal(workers.network().join(none, &transport).code(), DIST_INVALID_ARGUMENT);
+  }
+  workers.join(1);
+  assert_int_equal(workers.network().join(1, &transport).code(), DIST_FAILED_PRECONDITION);
+  assert_null(transport);
+}
+
+// Without memory nobody runs ahead, and all messages arrive.
+void no_memory_holds_no_message_up(void**) {
+  InProcess workers(2, 4096);
+  Transport& first = workers.join(0);
+  Transport& second = workers.join(1);
+  const uint64_t sent = 77;
+  for (int k = 0; k < 2; ++k) {
+    uint64_t got = 0;
+    Transfer send;
+    Transfer receive;
+    workers.memory().refuse(k);
+    first.send(1, {}, reinterpret_cast<const std::byte*>(&sent), sizeof sent, send);
+    assert_int_equal(send.over(), k != 0);
+    second.receive(0, {}, reinterpret_cast<std::byte*>(&got), sizeof got, receive);
+    assert_true(send.end() == Transfer::End::kDone && receive.end() == Transfer::End::kDone);
+    assert_int_equal(got, sent);
+  }
+}
+
+// A message that nobody asks for ends with the network.
+void nothing_is_left(void**) {
+  InProcess workers(2, 4096);
+  const std::size_t before = workers.memory().live();
+  Transport& first = workers.join(0);
+  Transport& second = workers.join(1);
+  Transfer send;
+  const std::byte sent{1};
+  first.send(1, {}, &sent, 1, send);
+  assert_true(send.over());
+  assert_int_equal(workers.memory().live(), before + 1);
+  second.close();
+  assert_int_equal(workers.memory().live(), before);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  std::printf("# seed %" PRIu64 "\n", kSeed);
+  TransportSuite steady{
+      "in process", [](int n, std::size_t credit) { return std::make_unique<InProcess>(n, credit); }, kSeed};
+  TransportSuite unsteady{
+      "unsteady", [](int n, std::size_t credit) { return std::make_unique<Unsteady>(n, credit); }, kSeed};
+  std::vector<CMUnitTest> tests = {
+      cmocka_unit_test(workers_join_once),
+      cmocka_unit_test(no_memory_holds_no_message_up),
+      cmocka_unit_test(nothing_is_left),
+  };
+  for (TransportSuite* suite : {&steady, &unsteady}) {
+    for (const CMUnitTest& each : tests_of(*suite)) tests.push_back(each);
+  }
+  return _cmocka_run_group_tests("transport", tests.data(), tests.size(), nullptr, nullptr);
+}

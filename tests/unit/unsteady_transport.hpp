@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnsteadyTransport: passes messages on to a transport late and in another order, and loses a worker at a message
+// of the test's choice. By a seed: the same calls in the same order fare the same.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "core/engine/transport.hpp"
+
+namespace dist {
+
+class UnsteadyTransport final : public Transport {
+ public:
+  // What all workers' transports have in common.
+  struct Fate {
+    std::atomic<int64_t> messages{0};
+    int64_t lose_at = -1;         // the message before which the victim is lost; -1: none
+    Transport* victim = nullptr;  // beneath its UnsteadyTransport
+  };
+
+  UnsteadyTransport(Transport& inner, Fate& fate, uint64_t seed) noexcept
+      : inner_(inner), fate_(fate), random_(seed) {}
+
+  int num_workers() const noexcept override { return inner_.num_workers(); }
+  int me() const noexcept override { return inner_.me(); }
+  std::size_t credit() const noexcept override { return inner_.credit(); }
+  void send(int to, const MessageKey& key, const std::byte* data, std::size_t bytes,
+            Transfer& transfer) noexcept override {
+    if (fate_.messages.fetch_add(1) == fate_.lose_at) fate_.victim->close();
+    hold(to, key, const_cast<std::byte*>(data), bytes, true, transfer);
+  }
+  void receive(int from, const MessageKey& key, std::byte* data, std::size_t bytes,
+               Transfer& transfer) noexcept override {
+    hold(from, key, data, bytes, false, transfer);
+  }
+  void cancel(Transfer& transfer) noexcept override {
+    bool held = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto at = std::find_if(held_.begin(), held_.end(),
+                                   [&](const Held& each) { return each.transfer == &transfer; });
+      if (at != held_.end()) {
+        held_.erase(at);
+        held = true;
+      }
+    }
+    if (!held) return inner_.cancel(transfer);
+    transfer.finish(Transfer::End::kCancelled);
+    tell();
+  }
+  void progress() noexcept override {
+    {
+      const std::scoped_lock lock(mutex_);
+      std::shuffle(held_.begin(), held_.end(), random_);
+      std::size_t kept = 0;
+      for (Held& each : held_) {
+        if (each.looks-- > 0) {
+          held_[kept++] = each;
+        } else {
+          begin(each);
+        }
+      }
+      held_.resize(kept);
+    }
+    inner_.progress();
+  }
+  bool lost(int worker) const noexcept override { return inner_.lost(worker); }
+  int num_connections() const noexcept override { return inner_.num_connections(); }
+  void listen(TransportListener* listener) noexcept override {
+    {
+      const std::scoped_lock lock(telling_);
+      listener_ = listener;
+    }
+    inner_.listen(listener);
+  }
+  void close() noexcept override {
+    inner_.close();
+    const std::scoped_lock lock(mutex_);
+    // They end as the transport says.
+    for (const Held& each : held_) begin(each);
+    held_.clear();
+  }
+
+ private:
+  struct Held {
+    Transfer* transfer;
+    Transfer::Message message;
+    bool sends;
+    int looks;  // of progress(), before it is passed on
+  };
+  void hold(int worker, const MessageKey& key, std::byte* data, std::size_t bytes, bool sends,
+            Transfer& transfer) noexcept {
+    transfer.begin({worker, key, data, bytes});
+    const std::scoped_lock lock(mutex_);
+    held_.push_back({&transfer, transfer.message(), sends, static_cast<int>(random_() % 4)});
+  }
+  void begin(const Held& held) noexcept {
+    const Transfer::Message& m = held.message;
+    if (held.sends) {
+      inner_.send(m.worker, m.key, m.data, m.bytes, *held.transfer);
+    } else {
+      inner_.receive(m.worker, m.key, m.data, m.bytes, *held.transfer);
+    }
+  }
+  void tell() noexcept {
+    const std::scoped_lock lock(telling_);
+    if (listener_ != nullptr) listener_->happened();
+  }
+
+  Transport& inner_;
+  Fate& fate_;
+  std::mutex mutex_;
+  std::mt19937_64 random_;
+  std::vector<Held> held_;
+  std::mutex telling_;
+  TransportListener* listener_ = nullptr;
+};
+
+}  // namespace dist
