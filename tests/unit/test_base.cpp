@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory_resource>
 #include <new>
@@ -19,6 +20,7 @@
 #include "core/base/memory.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
+#include "tests/enums.h"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {
@@ -146,7 +148,7 @@ void elements_lie_where_addresses_are(void**) {
 }
 
 void statuses_have_names(void**) {
-  for (dist_status code = DIST_OK; code <= DIST_DATA_LOSS; ++code) {
+  for (dist_status code = DIST_OK; code <= LAST_STATUS; ++code) {
     assert_non_null(known_status_name(code));
     assert_string_equal(status_name(code), known_status_name(code));
     for (dist_status other = DIST_OK; other < code; ++other) {
@@ -164,7 +166,8 @@ void statuses_have_names(void**) {
 
 void dtypes_and_operators(void**) {
   static constexpr std::size_t kSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1, 0};
-  for (dist_dtype dtype = 0; dtype <= DIST_BOOL + 1; ++dtype) {
+  static_assert(std::size(kSizes) == LAST_DTYPE + 2, "kSizes has the size of each dtype, by its number");
+  for (dist_dtype dtype = 0; dtype <= LAST_DTYPE + 1; ++dtype) {
     assert_int_equal(dtype_size(dtype), kSizes[dtype]);
     assert_false(dtype_is_floating(dtype) && dtype_is_integer(dtype));
   }
