@@ -25,6 +25,7 @@ constexpr DtypeTraits kDtypes[] = {
     {"u64", 8, false, true},       {"complex64", 8, true, false}, {"bool", 1, false, false},
 };
 constexpr int32_t kNumDtypes = sizeof kDtypes / sizeof kDtypes[0];
+static_assert(kNumDtypes == kLastDtype + 1, "kDtypes has a row for each dtype, by its number");
 
 const DtypeTraits& traits(dist_dtype dtype) noexcept {
   return kDtypes[dtype > 0 && dtype < kNumDtypes ? dtype : 0];
