@@ -7,14 +7,18 @@
 
 A binding offers a function if its hand-written sources call what SWIG made of it, the C++ face (dist.hpp) if its
 headers call the function. A function that a language does not offer needs a row in exceptions.md, and a row that is
-no longer true is an error too. --list prints a language's functions and the files that call them. --programs holds the
-C++ face's test programs to the same: together they call, through the face, all that it offers. Exit status: 0, or 1
-with what is wrong.
+no longer true is an error too. Messages call each function as the language does: Go's words_table.go has all that Go
+offers, and Python's _words.py finds methods that are there for those of a replica. --list prints a language's
+functions and the files that call them. --programs holds the C++ face's test programs to the same: together they call,
+through the face, all that it offers. Exit status: 0, or 1 with what is wrong.
 """
+import ast
+import importlib
 import pathlib
 import re
 import subprocess
 import sys
+import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEADER = HERE.parent / "include" / "dist" / "dist.h"
@@ -154,6 +158,53 @@ def exceptions():
     return rows
 
 
+def go_words(functions, excused):
+    """The functions that Go offers and words_table.go has no name for, and the other way round."""
+    text = (HERE / "go" / "words_table.go").read_text(encoding="utf-8")
+    named = re.findall(r'"(dist_\w+)":', text)
+    for function in functions:
+        if function not in named and (function, "Go") not in excused and not function.endswith("_init"):
+            yield f"go/words_table.go: functionWords says not what {function} is called in Go"
+    for function in named:
+        if function not in functions:
+            yield f"go/words_table.go: {function} is no function of the headers"
+
+
+def python_members():
+    """The functions of the package, and Class.name for what its classes have, by their bases too."""
+    functions, classes = set(), {}
+    for path in sorted((HERE / "python" / "libdist").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                functions.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                bases = [getattr(base, "value", base) for base in node.bases]
+                classes[node.name] = (
+                    {member.name for member in node.body if isinstance(member, ast.FunctionDef)},
+                    [base.id for base in bases if isinstance(base, ast.Name)],
+                )
+
+    def members(name):
+        own, bases = classes.get(name, (set(), []))
+        return own.union(*map(members, bases))
+
+    return functions | {f"{name}.{member}" for name in classes for member in members(name)}
+
+
+def python_words(functions, excused):
+    """The functions of a replica that Python offers, and that a message would call what is not there."""
+    package = types.ModuleType("libdist")  # without the extension module, which this needs not
+    package.__path__ = [str(HERE / "python" / "libdist")]
+    sys.modules["libdist"] = package
+    words, there = importlib.import_module("libdist._words"), python_members()
+    for function in functions:
+        if (function, "Python") in excused or function[len("dist_") :] not in words.OF_REPLICAS:
+            continue
+        name = words.in_python(f"{function}()").removesuffix("()")
+        if name not in there:
+            yield f"python/libdist/_words.py: {function} is {name}, which the package has not"
+
+
 def check():
     (functions, baseline), excused, wrong = header_functions(), exceptions(), []
     for function, language in excused:
@@ -170,7 +221,7 @@ def check():
                 wrong.append(f"{name} offers {function}, though exceptions.md says that it does not")
         offered = [sum((one, name) not in excused for one in some) for some in (functions, baseline)]
         print(f"{name}: {offered[0]} of {len(functions)} functions, {offered[1]} of the baseline's {len(baseline)}")
-    return wrong
+    return [*wrong, *go_words(functions, excused), *python_words(functions, excused)]
 
 
 def check_programs(nm, programs):

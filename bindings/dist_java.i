@@ -277,6 +277,7 @@ struct Memory {
   int64_t size_bytes;
 };
 
+/* @every dtype */
 static int64_t dtype_bytes(dist_dtype dtype) {
   switch (dtype) {
     case DIST_I8:
@@ -289,6 +290,10 @@ static int64_t dtype_bytes(dist_dtype dtype) {
     case DIST_F32:
     case DIST_I32:
     case DIST_U32: return 4;
+    case DIST_F64:
+    case DIST_I64:
+    case DIST_U64:
+    case DIST_COMPLEX64:
     default: return 8;
   }
 }

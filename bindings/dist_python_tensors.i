@@ -12,7 +12,8 @@ namespace dist_swig {
 
 static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "a buffer's shape is taken as it is");
 
-/* By struct's letters, which the buffer protocol uses; 0 for what libdist has not. */
+/* By struct's letters, which the buffer protocol uses; 0 for what libdist has not.
+   @every dtype but BF16: struct has no letter for it */
 static dist_dtype dtype_of(const Py_buffer &buffer) {
   const char *format = buffer.format ? buffer.format : "B";
   const bool little = PY_LITTLE_ENDIAN;

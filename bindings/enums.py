@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the enums of Go, Java and Python from those of the C headers.
+"""Writes the enums of Go, Java and Python from those of the C headers, and which functions are a replica's.
 
     enums.py            writes what is committed: see written()
     enums.py --check    compares only; exit status 1 where a file is stale
@@ -235,7 +235,7 @@ def python_enum(row):
     return f'class {row.python}(IntEnum):\n    """{doc}"""\n\n' + "".join(f"    {line}" for line in listed)
 
 
-def python_enums(ordered):
+def python_enums(ordered, of_replicas):
     head = """# SPDX-License-Identifier: Apache-2.0
 # Written by bindings/enums.py from the headers: do not edit.
 \"\"\"The numbers of dist/types.h as enums. Functions take an enum's member, or its number.\"\"\"
@@ -246,6 +246,8 @@ from enum import IntEnum
 """
     words = "".join(f'    "{begin}": "{name}",\n' for begin, name in beginnings(ordered, "python"))
     words = f"# Enums by the beginnings of their constants in C.\nENUMS: dict[str, str] = {{\n{words}}}\n"
+    called = "".join(f'    "{name[len("dist_"):]}",\n' for name in of_replicas)
+    words += f"\n# C's functions on a replica, without dist_.\nOF_REPLICAS: tuple[str, ...] = (\n{called})\n"
     return "\n\n".join([head, *(python_enum(row) for row in ordered if row.offered("python")), words])
 
 
@@ -259,7 +261,8 @@ def written():
     files = {"go/enums.go": go_enums(ordered), "go/enums_words.go": go_words(ordered)}
     files |= {f"{JAVA}/{row.java}.java": java_enum(row) for row in ordered if row.offered("java")}
     files[f"{JAVA}/EnumWords.java"] = java_words(ordered)
-    files["python/libdist/constants.py"] = python_enums(ordered)
+    of_replicas = [one["name"] for one in found["functions"] if api.is_of_replica(one)]
+    files["python/libdist/constants.py"] = python_enums(ordered, of_replicas)
     return files
 
 

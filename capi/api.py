@@ -379,6 +379,12 @@ def names(found):
     return named | {one["name"] for enum in found["enums"] for one in enum["constants"]}
 
 
+def is_of_replica(function):
+    """Whether its first parameter is the replica that calls it."""
+    first = (function["parameters"] or [None])[0]
+    return first is not None and first["type"] == "dist_replica" and not first["const"]
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("headers", nargs="+")

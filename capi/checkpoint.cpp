@@ -62,8 +62,8 @@ class Request {
     }
     return kOk;
   }
-  void give_position() const noexcept {
-    if (options_.position != nullptr) write_position(position_, options_.position);
+  Status give_position() const noexcept {
+    return options_.position == nullptr ? kOk : write_position(position_, options_.position);
   }
 
  private:
@@ -104,8 +104,7 @@ dist_status dist_checkpoint_load(dist_strategy* strategy, const char* path, dist
     BetweenRuns turn;
     DIST_TRY(turn.begin(capi::unwrap(strategy), "dist_checkpoint_load"));
     DIST_TRY(load_checkpoint(request.context(), path, request.saved()));
-    request.give_position();
-    return kOk;
+    return request.give_position();
   });
 }
 

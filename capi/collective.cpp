@@ -45,11 +45,10 @@ namespace {
 
 // Begins the call, or plans it, instead of waiting for its end.
 Status begin(Replica& replica, const Member& member, Call& call, const dist_collective_options& options) {
-  const Subgroup* const subgroup = unwrap(options.group);
   Ref<Work> work;
-  DIST_TRY(options.planned != 0
-               ? plan(replica, subgroup, member, call, options.bytes_per_pack, unwrap(options.cancel), &work)
-               : issue(replica, subgroup, member, call, unwrap(options.cancel), &work));
+  DIST_TRY(dist::begin(
+      replica, member, call,
+      {unwrap(options.group), unwrap(options.cancel), options.planned != 0, options.bytes_per_pack}, &work));
   *options.out_work = wrap(work.take());
   return kOk;
 }

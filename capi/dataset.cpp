@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // dataset.h: datasets and how they are made, and passes over them.
-#include <algorithm>
-#include <cstring>
 #include <memory_resource>
 #include <string>
 
 #include "capi/dataset.hpp"
+#include "capi/options.hpp"
 #include "core/input/coverage.hpp"
 #include "core/input/dataset.hpp"
 #include "core/input/iterator.hpp"
@@ -50,37 +49,16 @@ InputContext unwrap(const dist_input_context& context) noexcept {
   return {context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync};
 }
 
-// The host's function, called through the ABI.
-class HostMaker final : public DatasetMaker {
- public:
-  HostMaker(dist_dataset_fn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
+// A host's function, as core calls it.
+struct HostMaker {
+  dist_dataset_fn fn;
+  void* user_data;
 
-  Status make(const InputContext& context, Ref<Dataset>* out) override {
+  static dist_status call(const InputContext& context, dist_dataset** out_dataset, void* maker) {
     const dist_input_context given{context.num_input_pipelines, context.input_pipeline_id,
                                    context.num_replicas_in_sync};
-    const uint64_t failures = failures_on_this_thread();
-    dist_dataset* made = nullptr;
-    const dist_status code = fn_(&given, &made, user_data_);
-    if (code != DIST_OK) {
-      // What was handed over is released, whatever the status.
-      if (is_dataset(made)) Dataset::close(unwrap_dataset(made));
-      if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
-      return fail(code,
-                  "the function returned %s for input pipeline %d without a reason (dist_fail() gives one)",
-                  status_name(code), context.input_pipeline_id);
-    }
-    if (made == nullptr) {
-      return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",
-                              context.input_pipeline_id);
-    }
-    DIST_TRY(check_dataset(made, "dist_dataset_create_from_function"));
-    *out = Ref<Dataset>::adopt(unwrap_dataset(made));
-    return kOk;
+    return static_cast<HostMaker*>(maker)->fn(&given, out_dataset, static_cast<HostMaker*>(maker)->user_data);
   }
-
- private:
-  dist_dataset_fn fn_;
-  void* user_data_;
 };
 
 // What the functions that make datasets have in common: make(strategy, options, &dataset).
@@ -104,29 +82,25 @@ dist_status create(const char* call, dist_strategy* strategy, const dist_dataset
 
 namespace dist::capi {
 
-bool is_dataset(dist_dataset* dataset) noexcept {
-  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
-  return dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(dataset)) != nullptr;
-}
-
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept {
-  DIST_TRY(require(dataset, call, "dataset"));
-  if (is_dataset(dataset)) return kOk;
-  return invalid_argument("%s(): the handle is not a dataset's", call);
+  Dataset* known;
+  return Dataset::of(dataset, call, &known);
 }
 
 Status read_position(const dist_position* given, Position* out) noexcept {
   dist_position known;
   DIST_TRY(read_options(given, &known, "dist_position"));
+  // Of a checkpoint's load it is written too, when nothing may fail any more.
+  DIST_TRY(check_room(*given, "dist_position"));
   DIST_TRY(require_zero(known.reserved, "dist_position.reserved"));
   *out = {known.pass, known.elements, known.examples, known.batches};
   return kOk;
 }
 
-void write_position(const Position& position, dist_position* out) noexcept {
-  const uint32_t size = out->struct_size;
-  const dist_position all{size, 0, position.pass, position.elements, position.examples, position.batches};
-  std::memcpy(static_cast<void*>(out), &all, std::min<std::size_t>(size, sizeof all));
+Status write_position(const Position& position, dist_position* out) noexcept {
+  const dist_position all{sizeof all,      0, position.pass, position.elements, position.examples,
+                          position.batches};
+  return write_struct(all, out, "dist_position");
 }
 
 }  // namespace dist::capi
@@ -181,7 +155,8 @@ dist_status dist_dataset_create_from_function(dist_strategy* strategy, dist_data
   return create(kCall, strategy, options, out_dataset,
                 [&](Strategy& self, const DatasetOptions& wanted, Ref<Dataset>* out) -> Status {
                   if (fn == nullptr) return invalid_argument("%s(): fn is NULL", kCall);
-                  HostMaker maker(fn, user_data);
+                  HostMaker host{fn, user_data};
+                  const DatasetMaker maker(HostMaker::call, &host);
                   const bool may_replicate = self.layout() == DIST_STRATEGY_MIRRORED;
                   return Dataset::create_from_function(self.memory(), self.replicas().local(), may_replicate,
                                                        maker, wanted, out);
@@ -232,10 +207,17 @@ void dist_dataset_destroy(dist_dataset* dataset) {
 
 namespace {
 
-Status next(dist_iterator* handle, const char* call, dist_value** out_batch, ValueRef* out) {
-  DIST_TRY(require(handle, call, "iterator"));
-  DIST_TRY(require(out_batch, call, "out_batch"));
-  return next_batch(*unwrap_iterator(handle), call, out);
+// `take`: next_batch(), or what takes a batch as it does.
+template <class Take>
+dist_status next(dist_iterator* iterator, const char* call, dist_value** out_batch, const Take& take) {
+  return guard([&]() -> Status {
+    DIST_TRY(require(iterator, call, "iterator"));
+    DIST_TRY(require(out_batch, call, "out_batch"));
+    ValueRef batch;
+    DIST_TRY(take(*unwrap_iterator(iterator), call, &batch));
+    *out_batch = wrap(batch.take());
+    return kOk;
+  });
 }
 
 Status create(dist_dataset* dataset, const Position* position, const char* call,
@@ -270,35 +252,18 @@ dist_status dist_iterator_position(dist_iterator* iterator, dist_position* out_p
   return guard([&]() -> Status {
     DIST_TRY(require(iterator, "dist_iterator_position", "iterator"));
     DIST_TRY(require(out_position, "dist_iterator_position", "out_position"));
-    const uint32_t size = out_position->struct_size;
-    if (size < sizeof size) {
-      return invalid_argument("dist_iterator_position(): struct_size is %u: begin with DIST_POSITION_INIT",
-                              size);
-    }
     Position at;
     DIST_TRY(unwrap_iterator(iterator)->position(&at));
-    write_position(at, out_position);
-    return kOk;
+    return write_position(at, out_position);
   });
 }
 
 dist_status dist_iterator_next(dist_iterator* iterator, dist_value** out_batch) {
-  return guard([&]() -> Status {
-    ValueRef batch;
-    DIST_TRY(next(iterator, "dist_iterator_next", out_batch, &batch));
-    *out_batch = wrap(batch.take());
-    return kOk;
-  });
+  return next(iterator, "dist_iterator_next", out_batch, next_batch);
 }
 
 dist_status dist_iterator_next_optional(dist_iterator* iterator, dist_value** out_batch) {
-  return guard([&]() -> Status {
-    ValueRef batch;
-    const Status status = next(iterator, "dist_iterator_next_optional", out_batch, &batch);
-    if (status.code() != DIST_OUT_OF_RANGE) DIST_TRY(status);
-    *out_batch = wrap(batch.take());
-    return kOk;
-  });
+  return next(iterator, "dist_iterator_next_optional", out_batch, next_batch_if_any);
 }
 
 dist_status dist_dataset_reduce(dist_dataset* dataset, dist_value* initial, dist_dataset_reduce_fn fn,

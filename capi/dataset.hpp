@@ -13,13 +13,11 @@ inline Iterator* unwrap_iterator(dist_iterator* handle) noexcept {
   return reinterpret_cast<Iterator*>(handle);
 }
 
-// Whether the handle, which may be NULL, is a dataset's.
-bool is_dataset(dist_dataset* dataset) noexcept;
 // INVALID_ARGUMENT for NULL and for handles of other objects.
 Status check_dataset(dist_dataset* dataset, const char* call) noexcept;
 
 Status read_position(const dist_position* given, Position* out) noexcept;
 // As much of it as the caller's version has room for; its struct_size stays.
-void write_position(const Position& position, dist_position* out) noexcept;
+Status write_position(const Position& position, dist_position* out) noexcept;
 
 }  // namespace dist::capi

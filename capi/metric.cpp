@@ -25,13 +25,14 @@ Status from_outside(dist_strategy* strategy, dist_metric* metric, const char* ca
   return turn->begin(capi::unwrap(strategy), call);
 }
 
-// Of a loss: `replica` is NULL where dist_get_replica() found the cross-replica context.
-Status check_replica(dist_replica* replica, const char* call) noexcept {
-  if (replica != nullptr) return capi::unwrap(replica).check(call);
-  return failed_precondition(
-      "%s(): replica is NULL, as it is in the cross-replica context; call it inside the replica function, "
-      "with its replica",
-      call);
+// How many replicas there are, of a loss: `replica` is NULL where dist_get_replica() found the cross-replica
+// context.
+Status read_replicas(dist_replica* replica, const char* call, int32_t* out_num_replicas) noexcept {
+  *out_num_replicas = kOutsideReplicas;
+  if (replica == nullptr) return kOk;
+  DIST_TRY(capi::unwrap(replica).check(call));
+  *out_num_replicas = capi::unwrap(replica).replicas().global();
+  return kOk;
 }
 
 }  // namespace
@@ -101,9 +102,8 @@ dist_status dist_average_loss(dist_replica* replica, const dist_tensor* per_exam
   return guard([&]() -> Status {
     DIST_TRY(require(per_example_loss, "dist_average_loss", "per_example_loss"));
     DIST_TRY(require(out, "dist_average_loss", "out"));
-    // With the size of the global batch nobody needs to know how many replicas there are.
-    if (replica != nullptr || global_batch_size == 0) DIST_TRY(check_replica(replica, "dist_average_loss"));
-    const int32_t num_replicas = replica == nullptr ? 1 : capi::unwrap(replica).replicas().global();
+    int32_t num_replicas;
+    DIST_TRY(read_replicas(replica, "dist_average_loss", &num_replicas));
     return average_loss(num_replicas, *per_example_loss, sample_weight, global_batch_size, *out);
   });
 }
@@ -112,7 +112,8 @@ dist_status dist_scale_regularization_loss(dist_replica* replica, const dist_ten
   return guard([&]() -> Status {
     DIST_TRY(require(loss, "dist_scale_regularization_loss", "loss"));
     DIST_TRY(require(out, "dist_scale_regularization_loss", "out"));
-    DIST_TRY(check_replica(replica, "dist_scale_regularization_loss"));
-    return scale_regularization_loss(capi::unwrap(replica).replicas().global(), *loss, *out);
+    int32_t num_replicas;
+    DIST_TRY(read_replicas(replica, "dist_scale_regularization_loss", &num_replicas));
+    return scale_regularization_loss(num_replicas, *loss, *out);
   });
 }

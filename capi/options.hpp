@@ -17,13 +17,18 @@ Status read_communication(const dist_communication_options* given, Communication
 // `text` and its end mark; INVALID_ARGUMENT where there is no room.
 Status write_text(const char* text, char* out, std::size_t size_bytes, const char* call) noexcept;
 
+// Whether a struct that is written for the caller has room for more than its size.
+template <class Struct>
+Status check_room(const Struct& out, const char* name) noexcept {
+  if (out.struct_size >= 2 * sizeof(uint32_t)) return kOk;
+  return invalid_argument("%s.struct_size is %u: begin with the INIT macro", name, out.struct_size);
+}
+
 // As much of `all` as the caller's version has; its struct_size stays.
 template <class Struct>
 Status write_struct(const Struct& all, Struct* out, const char* name) noexcept {
+  DIST_TRY(check_room(*out, name));
   const uint32_t size = out->struct_size;
-  if (size < 2 * sizeof(uint32_t)) {
-    return invalid_argument("%s.struct_size is %u: begin with the INIT macro", name, size);
-  }
   std::memcpy(static_cast<void*>(out), &all, std::min<std::size_t>(size, sizeof all));
   out->struct_size = size;
   return kOk;

@@ -10,21 +10,21 @@ using namespace dist::capi;
 
 namespace {
 
-// Work belongs to the replica that began it, while that one's function runs.
-Status check_owner(const Work& work, const char* name) noexcept {
+// Of the replica that this thread is inside; NULL for none.
+const WorkList* works_here() noexcept {
   Replica* const here = replica_here();
-  if (here != nullptr && work.belongs_to(here->works())) return kOk;
-  return failed_precondition(
-      "%s(): this work belongs to replica %d of its group: that one alone may call this, inside its function",
-      name, work.rank());
+  return here == nullptr ? nullptr : &here->works();
+}
+
+Status check_use(const Work& work, const char* name) noexcept {
+  return work.memory().forked() ? in_forked_child() : work.check_use(works_here(), name);
 }
 
 template <class Body>
 dist_status on_work(dist_work* work, const char* name, Body&& body) {
   return guard([&]() -> Status {
     DIST_TRY(require(work, name, "work"));
-    if (unwrap(work)->memory().forked()) return in_forked_child();
-    if (unwrap(work)->under_way()) DIST_TRY(check_owner(*unwrap(work), name));
+    DIST_TRY(check_use(*unwrap(work), name));
     return body(*unwrap(work));
   });
 }
@@ -33,14 +33,14 @@ dist_status on_work(dist_work* work, const char* name, Body&& body) {
 
 dist_status dist_work_start(dist_work* work) {
   return on_work(work, "dist_work_start", [](Work& w) -> Status {
-    DIST_TRY(check_owner(w, "dist_work_start"));
+    DIST_TRY(w.check_owner(works_here(), "dist_work_start"));
     return w.start();
   });
 }
 
 dist_status dist_work_ready(dist_work* work, size_t tensor) {
   return on_work(work, "dist_work_ready", [&](Work& w) -> Status {
-    DIST_TRY(check_owner(w, "dist_work_ready"));
+    DIST_TRY(w.check_owner(works_here(), "dist_work_ready"));
     return w.ready(tensor);
   });
 }
@@ -67,8 +67,7 @@ dist_status dist_work_wait_any(dist_work* const* works, size_t n, int64_t timeou
     if (n == 0) return invalid_argument("dist_work_wait_any(): n is 0; there is nothing to wait for");
     for (std::size_t i = 0; i < n; ++i) {
       if (works[i] == nullptr) return invalid_argument("dist_work_wait_any(): works[%zu] is NULL", i);
-      if (unwrap(works[i])->memory().forked()) return in_forked_child();
-      if (unwrap(works[i])->under_way()) DIST_TRY(check_owner(*unwrap(works[i]), "dist_work_wait_any"));
+      DIST_TRY(check_use(*unwrap(works[i]), "dist_work_wait_any"));
     }
     return wait_any(reinterpret_cast<Work* const*>(works), n, timeout_ns, out_index);
   });
@@ -82,11 +81,5 @@ dist_status dist_work_cancel(dist_work* work) {
 }
 
 void dist_work_destroy(dist_work* work) {
-  if (work == nullptr) return;
-  Work& ended = *unwrap(work);
-  // In a child nobody goes on with it: it stays as it is.
-  if (ended.memory().forked()) return;
-  // Peers may use its tensors until then. How it ends is in the run's status.
-  (void)wait(ended, 0);
-  ended.release();
+  if (work != nullptr) Work::close(unwrap(work));
 }

@@ -7,10 +7,13 @@ import (
 	"reflect"
 )
 
-var dtypes = map[DType]struct {
+type dtype struct {
 	name  string
 	bytes int
-}{
+}
+
+// @every dtype
+var dtypes = map[DType]dtype{
 	F16: {"f16", 2}, BF16: {"bf16", 2}, F32: {"f32", 4}, F64: {"f64", 8}, I8: {"i8", 1}, U8: {"u8", 1},
 	I16: {"i16", 2}, U16: {"u16", 2}, I32: {"i32", 4}, U32: {"u32", 4}, I64: {"i64", 8}, U64: {"u64", 8},
 	Complex64: {"complex64", 8}, Bool: {"bool", 1},
@@ -54,6 +57,7 @@ func DTypeOf[T Element]() DType {
 	return kinds[reflect.TypeFor[T]().Kind()]
 }
 
+// @every dtype but F16, BF16: Go has no kind for them, see Float16 and BFloat16
 var kinds = map[reflect.Kind]DType{
 	reflect.Float32: F32, reflect.Float64: F64, reflect.Complex64: Complex64, reflect.Bool: Bool,
 	reflect.Int8: I8, reflect.Uint8: U8, reflect.Int16: I16, reflect.Uint16: U16,

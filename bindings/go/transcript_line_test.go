@@ -120,6 +120,7 @@ func (f fields) ints(key string) []int {
 	return numbers
 }
 
+// @every dtype
 var dtypeNames = map[string]dist.DType{
 	"f16": dist.F16, "bf16": dist.BF16, "f32": dist.F32, "f64": dist.F64, "i8": dist.I8, "u8": dist.U8,
 	"i16": dist.I16, "u16": dist.U16, "i32": dist.I32, "u32": dist.U32, "i64": dist.I64, "u64": dist.U64,

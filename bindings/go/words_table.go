@@ -9,6 +9,8 @@ var functionWords = map[string]string{
 	"dist_has_feature":                           "HasFeature",
 	"dist_status_name":                           "Code.String",
 	"dist_fail":                                  "Errorf",
+	"dist_enum_name":                             "a String method",
+	"dist_enum_from_name":                        "a FromName function",
 	"dist_communication_options_merge":           "CommunicationOptions.Merge",
 	"dist_communication_options_describe":        "CommunicationOptions.Describe",
 	"dist_cross_device_create":                   "NewCrossDevice",
@@ -225,6 +227,7 @@ var functionWords = map[string]string{
 	"dist_reshard_bytes":                         "ReshardBytes",
 	"dist_cancel_create":                         "context.Context",
 	"dist_cancel_signal":                         "context.CancelFunc",
+	"dist_cancel_destroy":                        "context.Context",
 	"dist_strategy_shutdown":                     "Strategy.Shutdown",
 }
 
@@ -241,8 +244,5 @@ var fieldWords = map[string]string{
 	"core_assignment": "coreAssignment", "mesh_shape": "meshShape", "device_coordinates": "deviceCoordinates",
 	"accumulate_element_bytes": "AccumulateElementBytes", "stack_size_bytes": "StackSize",
 	"async_bytes": "AsyncBytes", "reduce_element_bytes": "ReduceElement",
-	"all_gather": "all_gather", "all_reduce": "all_reduce", "all_to_all": "all_to_all",
-	"gather_to_root": "gather_to_root", "halo_exchange": "halo_exchange", "merge_call": "merge_call",
-	"reduce_apply": "reduce_apply", "reduce_scatter": "reduce_scatter", "reduce_to_root": "reduce_to_root",
-	"scatter_from_root": "scatter_from_root", "user_data": "function",
+	"user_data": "function",
 }

@@ -157,6 +157,19 @@ bool Work::ended() noexcept {
   return true;
 }
 
+Status Work::check_owner(const WorkList* here, const char* call) const noexcept {
+  if (here == &owner_) return kOk;
+  return failed_precondition(
+      "%s(): this work belongs to replica %d of its group: that one alone may call this, inside its function",
+      call, rank_);
+}
+
+void Work::close(Work* work) noexcept {
+  if (work->memory().forked()) return;
+  (void)wait(*work, 0);
+  work->release();
+}
+
 int Work::missing() const noexcept {
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (!has_come(rank)) return rank;

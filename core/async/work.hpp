@@ -78,6 +78,17 @@ class Work : public Counted {
   // Ends the group's rounds where it has not ended.
   void cancel() noexcept;
 
+  // FAILED_PRECONDITION unless `here`, the works of the replica that this thread is inside, are its member's; NULL:
+  // it is inside none. `call` is the function's name in messages.
+  Status check_owner(const WorkList* here, const char* call) const noexcept;
+  // The same, but who holds what is not under way may be anybody.
+  Status check_use(const WorkList* here, const char* call) const noexcept {
+    return under_way() ? check_owner(here, call) : kOk;
+  }
+  // Releases the owner's reference, after the end of what is under way: peers may use its tensors until then, and
+  // how it ends is in the run's status. In a forked child nobody goes on with it, and this does nothing.
+  static void close(Work* work) noexcept;
+
   // Planned work: all tensors, or one, may be touched from now on.
   virtual Status start() = 0;
   virtual Status ready(std::size_t tensor) = 0;
@@ -88,7 +99,6 @@ class Work : public Counted {
   Group& group() const noexcept { return group_; }
   int rank() const noexcept { return rank_; }
   int64_t timeout_ns() const noexcept { return timeout_ns_; }
-  bool belongs_to(const WorkList& member) const noexcept { return &owner_ == &member; }
   bool under_way() const noexcept { return list_ != nullptr; }
   // Whether ended() would say so without doing any of the work.
   bool settled() const noexcept { return !under_way() || complete() || group_.poisoned(); }

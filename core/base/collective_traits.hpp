@@ -11,6 +11,7 @@
 
 namespace dist {
 
+// @every collective
 enum class Collective : int32_t {
   kNone = DIST_COLLECTIVE_NONE,
   kAllReduce = DIST_COLLECTIVE_ALL_REDUCE,
@@ -29,6 +30,7 @@ enum class Collective : int32_t {
   kReduceApply = DIST_COLLECTIVE_REDUCE_APPLY,
   kHaloExchange = DIST_COLLECTIVE_HALO_EXCHANGE,
   kReshard = DIST_COLLECTIVE_RESHARD,
+  kEnd,  // no collective: how many numbers there are
 };
 
 // Into how many tasks the exchange of one tensor falls apart.
@@ -102,7 +104,8 @@ inline constexpr CollectiveTraits kTraits[] = {
     {.name = "reshard", .beyond_words = "other partitions"},
 };
 inline constexpr auto kLastCollective = static_cast<int32_t>(std::size(kTraits)) - 1;
-static_assert(kLastCollective == DIST_COLLECTIVE_RESHARD);
+static_assert(std::size(kTraits) == static_cast<std::size_t>(Collective::kEnd),
+              "kTraits has a row for each collective, by its number");
 
 constexpr const CollectiveTraits& traits_of(Collective collective) noexcept {
   return kTraits[static_cast<std::size_t>(collective)];

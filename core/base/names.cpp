@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/names.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "core/base/collective_traits.hpp"
+#include "core/base/tensor.hpp"
 #include "core/base/text.hpp"
 
 namespace dist {
@@ -15,6 +18,54 @@ bool equal_in_any_case(const char* name, const char* known) noexcept {
     if (upper(*name) != upper(*known)) return false;
   }
   return *name == '\0';
+}
+
+// An enum of types.h: a value's name is what the library calls it.
+struct Domain {
+  const char* name;  // "REDUCE_OP", of DIST_ENUM_REDUCE_OP
+  const char* what;  // what a name of it is
+  int32_t first, last;
+  const char* (*name_of)(int32_t value) noexcept;
+};
+
+template <const auto& kNames>
+const char* named(int32_t value) noexcept {
+  return name_of(kNames, value);
+}
+
+// Of the values that have names.
+template <const auto& kNames>
+constexpr Domain domain(const char* name, const char* what) noexcept {
+  int32_t last = kNames[0].number;
+  for (const Named& named : kNames) last = std::max(last, named.number);
+  return {name, what, kNames[0].number, last, named<kNames>};
+}
+
+// By their numbers, from 1.
+constexpr Domain kDomains[] = {
+    {"STATUS", "status", DIST_OK, DIST_DATA_LOSS, status_name},
+    {"DTYPE", "type of elements", DIST_F16, kLastDtype, dtype_name},
+    {"REDUCE_OP", "operator", DIST_REDUCE_SUM, DIST_REDUCE_USER, op_name},
+    {"VALUE_REDUCTION", "reduction of values", DIST_REDUCE_SUM, DIST_REDUCE_MEAN, op_name},
+    {"COLLECTIVE", "collective", DIST_COLLECTIVE_ALL_REDUCE, kLastCollective, collective_name},
+    domain<kSynchronizationNames>("SYNCHRONIZATION", "synchronization of variables"),
+    domain<kAggregationNames>("AGGREGATION", "aggregation of variables"),
+    domain<kCommunicationNames>("COMMUNICATION", "implementation of communication"),
+    domain<kCrossDeviceNames>("CROSS_DEVICE", "kind of cross-device operations"),
+    domain<kInputModeNames>("INPUT_MODE", "mode of input"),
+    domain<kShardNames>("SHARD_POLICY", "policy of sharding")};
+static_assert(std::size(kDomains) == kNumDomains);
+
+// Of one domain.
+constexpr std::size_t most_names() noexcept {
+  int32_t most = 0;
+  for (const Domain& domain : kDomains) most = std::max(most, domain.last - domain.first + 1);
+  return static_cast<std::size_t>(most);
+}
+
+// NULL for a number that is no domain's.
+const Domain* domain_of(int32_t number) noexcept {
+  return number >= 1 && number <= kNumDomains ? &kDomains[number - 1] : nullptr;
 }
 
 }  // namespace
@@ -33,6 +84,34 @@ Status number_of(std::span<const Named> names, const char* name, const char* wha
     used += static_cast<std::size_t>(length);
   }
   return invalid_argument("\"%s\" names no %s: use %s", Shown(name).c_str(), what, known);
+}
+
+Status check_domain(int32_t domain, const char* call) noexcept {
+  if (domain_of(domain) != nullptr) return kOk;
+  char known[256] = "";
+  std::size_t used = 0;
+  for (const Domain& each : kDomains) {
+    if (used >= sizeof known) break;
+    used += static_cast<std::size_t>(
+        std::snprintf(known + used, sizeof known - used, "%s%s", used == 0 ? "DIST_ENUM_" : ", ", each.name));
+  }
+  return invalid_argument("%s: domain %d is no enum with names: use one of %s", call, domain, known);
+}
+
+const char* enum_name(int32_t domain, int32_t number) noexcept {
+  const Domain* const known = domain_of(domain);
+  return known == nullptr || number < known->first || number > known->last ? nullptr : known->name_of(number);
+}
+
+Status enum_from_name(int32_t domain, const char* name, int32_t* out) noexcept {
+  const Domain& known = *domain_of(domain);
+  Named names[most_names()];
+  std::size_t count = 0;
+  for (int32_t number = known.first; number <= known.last; ++number) {
+    const char* const each = known.name_of(number);
+    if (each != nullptr) names[count++] = {number, each};  // a number may be nobody's
+  }
+  return number_of({names, count}, name, known.what, out);
 }
 
 Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept {

@@ -53,6 +53,15 @@ constexpr const char* name_of(std::span<const Named> names, int32_t number) noex
 // The number of a name, in any case. `what` is what it should name: "a reduction of values".
 Status number_of(std::span<const Named> names, const char* name, const char* what, int32_t* out) noexcept;
 
+// Enums whose values have names are domains, from 1 on, as DIST_ENUM_... numbers them.
+inline constexpr int32_t kNumDomains = 11;
+// INVALID_ARGUMENT for a number that is no domain's. `call` is the function's name in messages.
+Status check_domain(int32_t domain, const char* call) noexcept;
+// What a number of a domain is called; NULL where the domain, or the number, is none.
+const char* enum_name(int32_t domain, int32_t number) noexcept;
+// The number of a name, in any case. The domain was checked.
+Status enum_from_name(int32_t domain, const char* name, int32_t* out) noexcept;
+
 // The reduction that an aggregation of variables stands for.
 Status reduction_of(int32_t aggregation, dist_reduce_op* out) noexcept;
 

@@ -75,6 +75,7 @@ Status out_of_memory() noexcept {
   return fail(DIST_RESOURCE_EXHAUSTED, "no memory: the allocator returned nothing");
 }
 
+// @every status
 const char* known_status_name(dist_status code) noexcept {
   switch (code) {
     case DIST_OK: return "OK";

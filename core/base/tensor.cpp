@@ -16,7 +16,7 @@ struct DtypeTraits {
   bool integer;
 };
 
-// Indexed by the dtype's number.
+// Indexed by the dtype's number. @every dtype
 constexpr DtypeTraits kDtypes[] = {
     {"no dtype", 0, false, false}, {"f16", 2, true, false},       {"bf16", 2, true, false},
     {"f32", 4, true, false},       {"f64", 8, true, false},       {"i8", 1, false, true},
@@ -25,6 +25,7 @@ constexpr DtypeTraits kDtypes[] = {
     {"u64", 8, false, true},       {"complex64", 8, true, false}, {"bool", 1, false, false},
 };
 constexpr int32_t kNumDtypes = sizeof kDtypes / sizeof kDtypes[0];
+static_assert(kNumDtypes == kLastDtype + 1, "kDtypes has a row for each dtype, by its number");
 
 const DtypeTraits& traits(dist_dtype dtype) noexcept {
   return kDtypes[dtype > 0 && dtype < kNumDtypes ? dtype : 0];
@@ -143,6 +144,7 @@ dist_dtype dtype_of_mean(dist_dtype dtype) noexcept {
   return dtype_size(dtype) >= 4 ? DIST_F64 : DIST_F32;
 }
 
+// @every operator
 const char* op_name(dist_reduce_op op) noexcept {
   switch (op) {
     case DIST_REDUCE_SUM: return "SUM";

@@ -10,6 +10,8 @@
 
 namespace dist {
 
+// Dtypes are numbered from 1 on.
+inline constexpr dist_dtype kLastDtype = DIST_BOOL;
 // Bytes of one element; 0 for a number that is no dtype.
 std::size_t dtype_size(dist_dtype dtype) noexcept;
 // "f32"; "dtype 99" is "no dtype" for such a number.

@@ -4,7 +4,7 @@
 namespace dist {
 namespace {
 
-// In the order of the safetensors library.
+// In the order of the safetensors library. @every dtype
 constexpr StoredDtype kDtypes[] = {
     {"BOOL", 8, DIST_BOOL}, {"F4", 4, 0},          {"F6_E2M3", 6, 0},           {"F6_E3M2", 6, 0},
     {"U8", 8, DIST_U8},     {"I8", 8, DIST_I8},    {"F8_E5M2", 8, 0},           {"F8_E4M3", 8, 0},

@@ -137,8 +137,41 @@ Status Dataset::create_from_files(Memory& memory, int32_t num_replicas, std::spa
   return kOk;
 }
 
+Status Dataset::of(dist_dataset* handle, const char* call, Dataset** out) noexcept {
+  if (handle == nullptr) return invalid_argument("%s(): dataset is NULL", call);
+  // Handles of datasets, values and variables are all counted objects: which one it is can be asked.
+  *out = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
+  return *out != nullptr ? kOk : invalid_argument("%s(): the handle is not a dataset's", call);
+}
+
+Status DatasetMaker::make(const InputContext& context, Ref<Dataset>* out) const {
+  const uint64_t failures = failures_on_this_thread();
+  dist_dataset* handle = nullptr;
+  const dist_status code = fn_(context, &handle, user_data_);
+  Dataset* const made = dynamic_cast<Dataset*>(reinterpret_cast<Counted*>(handle));
+  if (code != DIST_OK) {
+    // What was handed over is released, whatever the status.
+    if (made != nullptr) Dataset::close(made);
+    if (failures_on_this_thread() != failures && last_error().code == code) return Status(code);
+    return fail(code,
+                "the function returned %s for input pipeline %d without a reason (dist_fail() gives one)",
+                status_name(code), context.input_pipeline_id);
+  }
+  if (handle == nullptr) {
+    return invalid_argument("the function returned DIST_OK for input pipeline %d but made no dataset",
+                            context.input_pipeline_id);
+  }
+  if (made == nullptr) {
+    return invalid_argument("the function made something for input pipeline %d that is not a dataset",
+                            context.input_pipeline_id);
+  }
+  *out = Ref<Dataset>::adopt(made);
+  return kOk;
+}
+
 Status Dataset::create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
-                                     DatasetMaker& maker, const DatasetOptions& options, Ref<Dataset>* out) {
+                                     const DatasetMaker& maker, const DatasetOptions& options,
+                                     Ref<Dataset>* out) {
   DIST_TRY(check_function_options(options, may_replicate));
   const int32_t pipelines = options.replication_mode == DIST_INPUT_PER_REPLICA ? num_replicas : 1;
   std::pmr::vector<Ref<Dataset>> made(static_cast<std::size_t>(pipelines), &memory);

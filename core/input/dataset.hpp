@@ -28,13 +28,19 @@ Status per_replica_batch_size(const InputContext& context, int64_t global_batch_
 
 class Dataset;
 
-// The host's function that makes datasets.
+// A function of the host's that makes the dataset of an input pipeline.
 class DatasetMaker {
  public:
-  virtual Status make(const InputContext& context, Ref<Dataset>* out) = 0;
+  // What it makes comes with a reference.
+  using Fn = dist_status (*)(const InputContext& context, dist_dataset** out_dataset, void* user_data);
 
- protected:
-  ~DatasetMaker() = default;
+  DatasetMaker(Fn fn, void* user_data) noexcept : fn_(fn), user_data_(user_data) {}
+  // A failure has the message of the function, where it gave one.
+  Status make(const InputContext& context, Ref<Dataset>* out) const;
+
+ private:
+  const Fn fn_;
+  void* const user_data_;
 };
 
 class Dataset final : public Counted {
@@ -51,7 +57,11 @@ class Dataset final : public Counted {
                                   const DatasetOptions& options, Ref<Dataset>* out);
   // `may_replicate`: the strategy can have a pipeline for each replica.
   static Status create_from_function(Memory& memory, int32_t num_replicas, bool may_replicate,
-                                     DatasetMaker& maker, const DatasetOptions& options, Ref<Dataset>* out);
+                                     const DatasetMaker& maker, const DatasetOptions& options,
+                                     Ref<Dataset>* out);
+  // Of a handle, which may be another object's, or NULL: INVALID_ARGUMENT. `call` is the function's name in
+  // messages.
+  static Status of(dist_dataset* handle, const char* call, Dataset** out) noexcept;
   // Releases the owner's reference; iterators have their own. In a forked child it does nothing: a thread
   // that is gone may have held a lock.
   static void close(Dataset* dataset) noexcept;

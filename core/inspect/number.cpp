@@ -81,6 +81,7 @@ char* write_complex(const void* element, char* to, char* end) noexcept {
 
 }  // namespace
 
+// @every dtype
 void write_number(dist_dtype dtype, const void* element, char (&text)[kNumberRoom]) noexcept {
   char* const end = text + kNumberRoom - 1;
   char* last;

@@ -40,6 +40,7 @@ void fill_bits(uint16_t one, uint16_t infinity, dist_reduce_op op, std::byte* to
 
 }  // namespace
 
+// @every dtype
 void fill_identity(dist_dtype dtype, dist_reduce_op op, std::byte* to, std::size_t count) noexcept {
   switch (dtype) {
     case DIST_F16: return fill_bits(0x3C00, 0x7C00, op, to, count);

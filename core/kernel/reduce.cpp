@@ -97,6 +97,7 @@ ReduceKernel bool_kernel(dist_reduce_op op) {
   }
 }
 
+// @every dtype
 ReduceKernel target_kernel(dist_dtype dtype, dist_reduce_op op) {
   switch (dtype) {
     case DIST_F16: return narrow_kernel<F16>(op);

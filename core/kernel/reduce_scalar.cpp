@@ -201,6 +201,7 @@ ReduceKernel bool_kernel(dist_reduce_op op) noexcept {
 
 }  // namespace
 
+// @every dtype
 ReduceKernel scalar_reduce_kernel(dist_dtype dtype, dist_reduce_op op) noexcept {
   switch (dtype) {
     case DIST_F16: return float_kernel<Half>(op);

@@ -49,6 +49,7 @@ struct Complex : Plain<float, float> {
 };
 
 // Calls use.operator()<Element>() with the class of a dtype that check_op() allows the MEAN.
+// @every dtype but BOOL: it has no MEAN
 template <class Use>
 auto with_weighted_element(dist_dtype dtype, Use&& use) {
   switch (dtype) {
@@ -64,6 +65,7 @@ auto with_weighted_element(dist_dtype dtype, Use&& use) {
     case DIST_I64: return use.template operator()<Plain<int64_t, double>>();
     case DIST_U64: return use.template operator()<Plain<uint64_t, double>>();
     case DIST_COMPLEX64: return use.template operator()<Complex>();
+    case DIST_F32:
     default: return use.template operator()<Plain<float, float>>();
   }
 }

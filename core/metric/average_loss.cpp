@@ -30,6 +30,14 @@ Status check_out(const dist_tensor& loss, const dist_tensor& out) noexcept {
                           dtype_name(loss.dtype));
 }
 
+Status check_inside(int32_t num_replicas, const char* call) noexcept {
+  if (num_replicas != kOutsideReplicas) return kOk;
+  return failed_precondition(
+      "%s(): replica is NULL, as it is in the cross-replica context; call it inside the replica function, "
+      "with its replica",
+      call);
+}
+
 // The sum of weights * loss; a NULL read is a weight of 1.
 double weighted_sum(const dist_tensor& loss, ReadElement read_weight, const Walked& weights) noexcept {
   const ReadElement read = read_element(loss.dtype);
@@ -57,6 +65,7 @@ void write(double value, const dist_tensor& out) noexcept {
 
 Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_tensor* weights,
                     int64_t global_batch_size, const dist_tensor& out) noexcept {
+  if (global_batch_size == 0) DIST_TRY(check_inside(num_replicas, "dist_average_loss"));
   DIST_TRY(check_loss(loss, "per_example_loss"));
   if (loss.ndim == 0) {
     return invalid_argument(
@@ -88,6 +97,7 @@ Status average_loss(int32_t num_replicas, const dist_tensor& loss, const dist_te
 
 Status scale_regularization_loss(int32_t num_replicas, const dist_tensor& loss,
                                  const dist_tensor& out) noexcept {
+  DIST_TRY(check_inside(num_replicas, "dist_scale_regularization_loss"));
   DIST_TRY(check_loss(loss, "loss"));
   DIST_TRY(check_out(loss, out));
   const FpEnvironment environment;

@@ -29,6 +29,7 @@ uint64_t widen(const std::byte* element) noexcept {
 
 }  // namespace
 
+// @every dtype but COMPLEX64: a metric has no complex numbers
 ReadElement read_element(dist_dtype dtype) noexcept {
   switch (dtype) {
     case DIST_F16:

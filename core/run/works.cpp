@@ -12,20 +12,20 @@ LazyChannel& channel_of(Replica& replica, const Subgroup* group) noexcept {
   return group == nullptr ? replica.pool().channel() : const_cast<Subgroup*>(group)->channel;
 }
 
-}  // namespace
-
-Status issue(Replica& replica, const Subgroup* group, const Member& member, Call& call, Cancel* cancel,
-             Ref<Work>* out) {
-  return channel_of(replica, group).get().issue(member, call, replica.works(), cancel, out);
+Status plan(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {
+  const int64_t bytes_per_pack =
+      later.bytes_per_pack != 0 ? later.bytes_per_pack : replica.pool().bytes_per_pack();
+  DIST_TRY(PlannedWork::create(replica.pool().memory(), member, call, replica.works(),
+                               channel_of(replica, later.group).helpers(), bytes_per_pack, out));
+  (*out)->end_by(later.cancel);
+  return kOk;
 }
 
-Status plan(Replica& replica, const Subgroup* group, const Member& member, Call& call, int64_t bytes_per_pack,
-            Cancel* cancel, Ref<Work>* out) {
-  if (bytes_per_pack == 0) bytes_per_pack = replica.pool().bytes_per_pack();
-  DIST_TRY(PlannedWork::create(replica.pool().memory(), member, call, replica.works(),
-                               channel_of(replica, group).helpers(), bytes_per_pack, out));
-  (*out)->end_by(cancel);
-  return kOk;
+}  // namespace
+
+Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out) {
+  if (later.planned) return plan(replica, member, call, later, out);
+  return channel_of(replica, later.group).get().issue(member, call, replica.works(), later.cancel, out);
 }
 
 // Without oneTBB's threads, work goes on when its members come by.

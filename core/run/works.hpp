@@ -14,12 +14,14 @@
 
 namespace dist {
 
-// Begins a collective of the group (NULL: all replicas), which `cancel` ends (NULL: nothing does).
-Status issue(Replica& replica, const Subgroup* group, const Member& member, Call& call, Cancel* cancel,
-             Ref<Work>* out);
-// Plans it, in packs of about so many bytes; 0: as the strategy says.
-Status plan(Replica& replica, const Subgroup* group, const Member& member, Call& call, int64_t bytes_per_pack,
-            Cancel* cancel, Ref<Work>* out);
+// How a collective is made that its member does not wait for.
+struct Later {
+  const Subgroup* group;   // NULL: all replicas
+  Cancel* cancel;          // ends it; NULL: nothing does
+  bool planned;            // made now, and begun any number of times; else it begins now
+  int64_t bytes_per_pack;  // of a plan, about; 0: as the strategy says
+};
+Status begin(Replica& replica, const Member& member, Call& call, const Later& later, Ref<Work>* out);
 
 void advance_works(Replica& replica) noexcept;
 

@@ -28,4 +28,9 @@ Status next_batch(Iterator& iterator, const char* call, ValueRef* out) {
   return iterator.next({check_run, replica}, call, out);
 }
 
+Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out) {
+  const Status status = next_batch(iterator, call, out);
+  return status.code() == DIST_OUT_OF_RANGE ? kOk : status;
+}
+
 }  // namespace dist

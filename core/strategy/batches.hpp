@@ -17,4 +17,7 @@ Status check_may_pass(const Dataset& dataset, const char* call) noexcept;
 // The iterator's next batch. The end of the run that this thread is in ends the wait.
 Status next_batch(Iterator& iterator, const char* call, ValueRef* out);
 
+// The same, but at the end of the pass OK and no batch.
+Status next_batch_if_any(Iterator& iterator, const char* call, ValueRef* out);
+
 }  // namespace dist

@@ -18,6 +18,7 @@ struct Type {
 
 enum : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 
+// @every dtype
 constexpr Type kTypes[] = {
     {DIST_F16, kFloat, 16},         {DIST_BF16, kBfloat, 16}, {DIST_F32, kFloat, 32},
     {DIST_F64, kFloat, 64},         {DIST_I8, kInt, 8},       {DIST_U8, kUInt, 8},

@@ -25,6 +25,8 @@
 #include <cmocka.h>
 #include <dist/dist.h>
 
+#include "tests/enums.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 enum { MOST = 64 }; /* replicas of a test */
 

@@ -14,6 +14,14 @@
 
 enum { MEMBERS = 8, TENSORS = 3, LISTS = 3 };
 
+/* What make_call() calls; the others are no calls, or have other arguments.
+ * @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
+static const int32_t exchanged[] = {
+    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST,      DIST_COLLECTIVE_REDUCE,
+    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_ALL_GATHER,
+    DIST_COLLECTIVE_SCATTER,    DIST_COLLECTIVE_ALL_TO_ALL,     DIST_COLLECTIVE_SCAN,
+    DIST_COLLECTIVE_PERMUTE,    DIST_COLLECTIVE_BARRIER};
+
 typedef struct exchange {
   int32_t collective; /* DIST_COLLECTIVE_... */
   dist_reduce_op op;
@@ -91,6 +99,8 @@ static inline void prepare_call(const exchange *e, int32_t me, call *c) {
   c->out = !gets(e, me) ? NULL : e->same_list[me] ? c->in_list : c->out_list;
 }
 
+/* As of `exchanged`.
+ * @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
 static inline dist_status make_call(dist_replica *replica, call *c) {
   const dist_collective_options *options = &c->options;
   switch (c->collective) {
@@ -108,6 +118,7 @@ static inline dist_status make_call(dist_replica *replica, call *c) {
     case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(replica, c->in, c->out, c->n, options);
     case DIST_COLLECTIVE_PERMUTE:
       return dist_permute(replica, c->destination, c->source, c->in, c->out, c->n, options);
+    case DIST_COLLECTIVE_BARRIER:
     default: return dist_barrier(replica, options);
   }
 }

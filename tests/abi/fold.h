@@ -11,8 +11,12 @@
 
 #include <dist/dist.h>
 
+#include "tests/enums.h"
+
 static inline size_t size_of(dist_dtype dtype) {
   static const size_t sizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
+  _Static_assert(sizeof sizes / sizeof sizes[0] == LAST_DTYPE + 1,
+                 "sizes has the size of each dtype, by its number");
   return sizes[dtype];
 }
 

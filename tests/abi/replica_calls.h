@@ -2,6 +2,7 @@
  *
  * Every function that takes a replica and can fail, as a table: what must refuse a handle is called one by
  * one.
+ * @every replica function in this file but replica_attach: that one is for another thread
  */
 #ifndef TESTS_ABI_REPLICA_CALLS_H
 #define TESTS_ABI_REPLICA_CALLS_H

@@ -87,6 +87,7 @@ const char* threads_name(int32_t threads) {
   return names[threads];
 }
 
+// @every collective but NONE, RETURN, REDUCE_APPLY: as of kCollectives
 const char* collective_name(int32_t collective) {
   switch (collective) {
     case DIST_COLLECTIVE_ALL_REDUCE: return "all_reduce";

@@ -54,6 +54,7 @@ enum class Order : int {
   kRace,        // or as it comes
 };
 
+// @every collective but NONE, RETURN, REDUCE_APPLY: no calls, and one that meets as ALL_REDUCE does
 inline constexpr int32_t kCollectives[] = {
     DIST_COLLECTIVE_ALL_REDUCE,    DIST_COLLECTIVE_REDUCE,     DIST_COLLECTIVE_REDUCE_SCATTER,
     DIST_COLLECTIVE_ALL_GATHER,    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_BROADCAST,

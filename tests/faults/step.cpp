@@ -146,6 +146,8 @@ dist_status Step::call_on_tensors(const dist_collective_options& options) {
   const dist_reduce_op op = recipe_.own_operator               ? DIST_REDUCE_USER
                             : recipe_.wrong == Fault::kWrongOp ? DIST_REDUCE_MAX
                                                                : DIST_REDUCE_SUM;
+  // Those of kCollectives that have tensors.
+  // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY
   switch (recipe_.kind) {
     case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(replica_, op, in_, out_, n_, &options);
     case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(replica_, op, root, in_, out_, n_, &options);
@@ -158,6 +160,7 @@ dist_status Step::call_on_tensors(const dist_collective_options& options) {
     case DIST_COLLECTIVE_SCAN: return dist_scan(replica_, op, DIST_SCAN_INCLUSIVE, in_, out_, n_, &options);
     case DIST_COLLECTIVE_HALO_EXCHANGE: return exchange_halos(options);
     case DIST_COLLECTIVE_RESHARD: return reshard(options);
+    case DIST_COLLECTIVE_PERMUTE:
     default:
       return dist_permute(replica_, (me + 1) % replicas, (me + replicas - 1) % replicas, in_, out_, n_,
                           &options);

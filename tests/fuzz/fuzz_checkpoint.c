@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <dist/dist.h>
 
+#include "tests/abi/fold.h"
 #include "tests/fuzz/bytes.h"
 
 static void check_reason(dist_status status) {
@@ -39,8 +40,7 @@ static size_t check_tensor(const dist_checkpoint* checkpoint, const char* name, 
   }
   assert_int_equal(dist_value_tensor(value, &tensor), DIST_OK);
   assert_true(tensor.dtype == spec.dtype && tensor.ndim == spec.ndim);
-  static const size_t sizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1}; /* of DIST_F16 ... DIST_BOOL */
-  size_t bytes = sizes[tensor.dtype];
+  size_t bytes = size_of(tensor.dtype);
   for (int32_t i = 0; i < tensor.ndim; i++) {
     assert_true(tensor.shape[i] == spec.shape[i] && tensor.shape[i] >= 0);
     if (tensor.shape[i] == 0) bytes = 0;

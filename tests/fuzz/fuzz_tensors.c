@@ -23,7 +23,7 @@ typedef struct hostile {
 
 static void judge(hostile* h) {
   const dist_tensor* t = &h->tensor;
-  h->legal = t->dtype >= DIST_F16 && t->dtype <= DIST_BOOL && t->ndim >= 0 && t->ndim <= DIST_MAX_NDIM &&
+  h->legal = t->dtype >= DIST_F16 && t->dtype <= LAST_DTYPE && t->ndim >= 0 && t->ndim <= DIST_MAX_NDIM &&
              (t->ndim == 0 || t->shape != NULL);
   h->elements = 1;
   if (!h->legal) return;
@@ -57,7 +57,7 @@ static void decode(hostile* h, bytes* in) {
   memset(h, 0, sizeof *h);
   const uint8_t kind = take(in);
   dist_tensor* t = &h->tensor;
-  t->dtype = kind < 224 ? 1 + kind % 14 : (int32_t)take_hostile(in);
+  t->dtype = kind < 224 ? 1 + kind % LAST_DTYPE : (int32_t)take_hostile(in);
   const uint8_t ndim = take(in);
   t->ndim = ndim < 224 ? ndim % 5 : ndim < 240 ? ndim - 224 + 3 : (int32_t)take_hostile(in);
   const uint8_t how = take(in);

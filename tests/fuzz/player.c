@@ -124,7 +124,7 @@ static void spoil(call* c, uint8_t how) {
   dist_tensor* t = how & 32 ? &c->in_list[0] : &c->out_list[0];
   switch (how % 32) {
     case 0: c->op = 0; break;
-    case 1: c->op = c->op % 6 + 1; break;
+    case 1: c->op = c->op % LAST_REDUCE + 1; break;
     case 2: c->root = -1; break;
     case 3: c->root++; break;
     case 4: c->kind = 9; break;
@@ -133,7 +133,7 @@ static void spoil(call* c, uint8_t how) {
     case 7: c->options.axis = INT32_MIN; break;
     case 8: c->n = c->n > 0 ? c->n - 1 : 1; break;
     case 9: t->dtype = 0; break;
-    case 10: t->dtype = t->dtype % 14 + 1, t->data = NULL; break;
+    case 10: t->dtype = t->dtype % LAST_DTYPE + 1, t->data = NULL; break;
     case 11: t->ndim = -1; break;
     case 12: t->ndim = INT32_MAX; break;
     case 13: t->shape = NULL; break;
@@ -154,7 +154,7 @@ static void spoil(call* c, uint8_t how) {
     case 28: c->options.planned = 2; break;
     case 29: c->options.bytes_per_pack = INT64_MIN; break;
     case 30: c->in = c->out = NULL; break;
-    default: c->collective = c->collective % DIST_COLLECTIVE_PERMUTE + 1; break;
+    default: c->collective = c->collective % LAST_COLLECTIVE + 1; break;
   }
 }
 
@@ -253,7 +253,7 @@ static int commit_fault(player* me, dist_status* status) {
   const uint8_t detail = me->p->detail;
   switch (me->p->fault) {
     case LEAVE: *status = DIST_OK; return 0;
-    case FAIL: *status = dist_fail(1 + detail % 15, "on purpose"); return 0;
+    case FAIL: *status = dist_fail(1 + detail % LAST_STATUS, "on purpose"); return 0;
     case CANCEL_WORK:
       if (me->n > 0) {
         *status = dist_work_cancel(me->p->steps[me->under_way[detail % me->n]].works[me->id]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fuzz/program.h"
 
+/* @every collective but NONE, RETURN, HALO_EXCHANGE, RESHARD: no calls, or calls of logical devices */
 static const int32_t collectives[] = {
     DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST,      DIST_COLLECTIVE_REDUCE,
     DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_ALL_GATHER,
@@ -27,7 +28,7 @@ void decode_head(program* p, bytes* in) {
 static void decode_reduction(recipe* given, bytes* in) {
   const uint8_t flags = take(in);
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
-  given->op = 1 + take_below(in, 6);
+  given->op = 1 + take_below(in, LAST_REDUCE);
   if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
   int real = given->n > 0;
   for (size_t t = 0; t < given->n; t++) {
@@ -56,7 +57,7 @@ static recipe decode_recipe(int32_t collective, int32_t members, bytes* in) {
   given.uneven = flags >> 4 & 1;
   given.splits = given.uneven && flags >> 5 & 1;
   given.in_place = flags >> 6 & 1 && given.in_style != ONE_PLACE;
-  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = 1 + take_below(in, 14);
+  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = 1 + take_below(in, LAST_DTYPE);
   if (reduces(collective)) decode_reduction(&given, in);
   given.in_place = given.in_place && !given.one_out;
   given.seed = take_number(in, 2);

@@ -13,12 +13,6 @@ typedef struct program {
   exchange steps[STEPS];
 } program;
 
-static const int32_t collectives[] = {
-    DIST_COLLECTIVE_ALL_REDUCE, DIST_COLLECTIVE_BROADCAST,      DIST_COLLECTIVE_REDUCE,
-    DIST_COLLECTIVE_GATHER,     DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_ALL_GATHER,
-    DIST_COLLECTIVE_SCATTER,    DIST_COLLECTIVE_ALL_TO_ALL,     DIST_COLLECTIVE_SCAN,
-    DIST_COLLECTIVE_PERMUTE,    DIST_COLLECTIVE_BARRIER};
-
 static dist_status play(dist_replica* replica, void* user_data) {
   program* p = user_data;
   dist_status status = DIST_OK;
@@ -30,7 +24,7 @@ static int one_in(uint64_t* seed, uint64_t n) { return draw_of(seed, n) == 0; }
 
 /* What belongs to reductions: an operator that all dtypes have, contributions, weights, numerics. */
 static void draw_reduction(recipe* given, uint64_t* seed) {
-  given->op = (dist_reduce_op)(1 + draw_of(seed, 6));
+  given->op = (dist_reduce_op)(1 + draw_of(seed, LAST_REDUCE));
   const int scan = given->collective == DIST_COLLECTIVE_SCAN;
   if (scan && given->op == DIST_REDUCE_MEAN) given->op = DIST_REDUCE_PROD;
   int real = 1;
@@ -46,13 +40,13 @@ static void draw_reduction(recipe* given, uint64_t* seed) {
 
 static recipe draw_recipe(int32_t members, uint64_t* seed) {
   recipe given = {.members = members, .n = draw_of(seed, TENSORS + 1)};
-  given.collective = collectives[draw_of(seed, COUNT_OF(collectives))];
+  given.collective = exchanged[draw_of(seed, COUNT_OF(exchanged))];
   given.root = (int32_t)draw_of(seed, (uint64_t)members);
   given.kind = (int32_t)draw_of(seed, 2);
   given.ndim = 1 + (int32_t)draw_of(seed, DIMS);
   given.axis = (int32_t)draw_of(seed, 2 * (uint64_t)given.ndim) - given.ndim;
   given.most = one_in(seed, 12) ? (given.ndim < 3 ? 180 : 14) : (int64_t)(1 + draw_of(seed, 6));
-  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = (dist_dtype)(1 + draw_of(seed, 14));
+  for (int t = 0; t < TENSORS; t++) given.dtypes[t] = (dist_dtype)(1 + draw_of(seed, LAST_DTYPE));
   given.in_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES + 1);
   given.out_style = one_in(seed, 2) ? DENSE : (enum style)draw_of(seed, STYLES);
   given.uneven = !one_in(seed, 3);

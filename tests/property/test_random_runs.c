@@ -60,12 +60,12 @@ static dist_status tensors_step(const program* p, dist_replica* replica, uint64_
                                 const dist_collective_options* options) {
   const int32_t me = dist_replica_id(replica);
   const int32_t root = (int32_t)(draw(p, step, 2) % (uint64_t)p->replicas);
-  const dist_reduce_op op = (dist_reduce_op)(1 + draw(p, step, 3) % 5);
+  const dist_reduce_op op = (dist_reduce_op)(1 + draw(p, step, 3) % (LAST_REDUCE - 1));
   const size_t n = kind == STEP_REDUCE ? 1 : draw(p, step, 4) % 4;
   dist_tensor in[4], out[4];
   int64_t lengths[4];
   for (size_t t = 0; t < n; t++) {
-    dist_dtype dtype = (dist_dtype)(1 + draw(p, step, 20 + t) % 14);
+    dist_dtype dtype = (dist_dtype)(1 + draw(p, step, 20 + t) % LAST_DTYPE);
     if (kind != STEP_BROADCAST && !allowed(op, dtype)) dtype = DIST_I32;
     const dist_dtype result = kind == STEP_BROADCAST ? dtype : dtype_of_result(op, dtype);
     lengths[t] = length_at(p, step, t);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory_resource>
 #include <new>
@@ -18,9 +19,12 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/base/names.hpp"
 #include "core/base/replicas.hpp"
 #include "core/base/status.hpp"
 #include "core/base/tensor.hpp"
+#include "dist/error.h"
+#include "tests/enums.h"
 #include "tests/unit/counting_memory.hpp"
 
 extern "C" {
@@ -170,7 +174,7 @@ void elements_lie_where_addresses_are(void**) {
 }
 
 void statuses_have_names(void**) {
-  for (dist_status code = DIST_OK; code <= DIST_DATA_LOSS; ++code) {
+  for (dist_status code = DIST_OK; code <= LAST_STATUS; ++code) {
     assert_non_null(known_status_name(code));
     assert_string_equal(status_name(code), known_status_name(code));
     for (dist_status other = DIST_OK; other < code; ++other) {
@@ -187,7 +191,8 @@ void statuses_have_names(void**) {
 
 void dtypes_and_operators(void**) {
   static constexpr std::size_t kSizes[] = {0, 2, 2, 4, 8, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1, 0};
-  for (dist_dtype dtype = 0; dtype <= DIST_BOOL + 1; ++dtype) {
+  static_assert(std::size(kSizes) == LAST_DTYPE + 2, "kSizes has the size of each dtype, by its number");
+  for (dist_dtype dtype = 0; dtype <= LAST_DTYPE + 1; ++dtype) {
     assert_int_equal(dtype_size(dtype), kSizes[dtype]);
     assert_false(dtype_is_floating(dtype) && dtype_is_integer(dtype));
   }
@@ -207,6 +212,36 @@ void dtypes_and_operators(void**) {
   assert_int_equal(check_op(DIST_REDUCE_MIN, DIST_COMPLEX64).code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(check_op(0, DIST_F32).code(), DIST_INVALID_ARGUMENT);
   assert_int_equal(check_op(DIST_REDUCE_PROD + 1, DIST_F32).code(), DIST_INVALID_ARGUMENT);
+}
+
+void enums_have_names(void**) {
+  for (int32_t domain = 1; domain <= LAST_ENUM; ++domain) {
+    assert_true(check_domain(domain, "f").ok());
+    int names = 0;
+    for (int32_t number = -1; number < 40; ++number) {
+      const char* const name = enum_name(domain, number);
+      if (name == nullptr) continue;
+      ++names;
+      int32_t found = -100;
+      assert_true(enum_from_name(domain, name, &found).ok());
+      assert_int_equal(found, number);
+    }
+    assert_in_range(names, 2, 20);
+  }
+  assert_string_equal(enum_name(DIST_ENUM_DTYPE, LAST_DTYPE), dtype_name(LAST_DTYPE));
+  assert_null(enum_name(DIST_ENUM_DTYPE, LAST_DTYPE + 1));
+  assert_null(enum_name(DIST_ENUM_COLLECTIVE, DIST_COLLECTIVE_NONE));
+  assert_string_equal(enum_name(DIST_ENUM_COLLECTIVE, LAST_COLLECTIVE), collective_name(LAST_COLLECTIVE));
+  assert_null(enum_name(DIST_ENUM_VALUE_REDUCTION, DIST_REDUCE_MIN));
+  assert_null(enum_name(0, 1));
+  assert_null(enum_name(LAST_ENUM + 1, 1));
+  int32_t found = -100;
+  assert_int_equal(enum_from_name(DIST_ENUM_SHARD_POLICY, "nearby", &found).code(), DIST_INVALID_ARGUMENT);
+  assert_non_null(std::strstr(last_error().message, "policy of sharding: use \"OFF\", "));
+  assert_int_equal(found, -100);
+  assert_int_equal(check_domain(LAST_ENUM + 1, "f").code(), DIST_INVALID_ARGUMENT);
+  assert_non_null(std::strstr(last_error().message, "use one of DIST_ENUM_STATUS, DTYPE, "));
+  assert_false(check_domain(0, "f").ok());
 }
 
 // ---- Tensors ----
@@ -450,6 +485,7 @@ int main() {
       cmocka_unit_test(elements_lie_where_addresses_are),
       cmocka_unit_test(statuses_have_names),
       cmocka_unit_test(dtypes_and_operators),
+      cmocka_unit_test(enums_have_names),
       cmocka_unit_test(good_tensors_are_measured),
       cmocka_unit_test(strides_tell_gaps),
       cmocka_unit_test(bad_tensors_are_refused),

@@ -19,6 +19,7 @@
 #include "core/kernel/exact.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
+#include "tests/enums.h"
 #include "tests/unit/exact_oracle.hpp"
 
 extern "C" {
@@ -376,7 +377,7 @@ void very_many_sources(void** state) {
 }
 
 void kernels_of_floats_only(void**) {
-  for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; ++dtype) {
+  for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; ++dtype) {
     const bool wanted = std::find(std::begin(kTypes), std::end(kTypes), dtype) != std::end(kTypes);
     for (const char* const* target = kernel_targets(); *target != nullptr; ++target) {
       assert_int_equal(exact_kernel_of(*target, dtype) != nullptr, wanted);

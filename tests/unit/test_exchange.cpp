@@ -178,6 +178,8 @@ class Members {
 };
 
 void two_processes_write_what_one_does(void**) {
+  // The others exchange no lists of tensors.
+  // @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD
   const Case kCases[] = {
       {Collective::kAllReduce, DIST_REDUCE_SUM, 0, false, false},
       {Collective::kAllReduce, DIST_REDUCE_MEAN, 0, true, false},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <limits>
 #include <memory_resource>
 #include <mutex>
@@ -22,6 +23,7 @@
 extern "C" {
 #include <cmocka.h>  // last: it makes a macro of `fail`
 }
+#undef fail  // dist::fail() is meant below
 
 namespace dist {
 namespace {
@@ -140,6 +142,76 @@ class MemoryFixture {
  private:
   Memory* memory_;
 };
+
+// ---- Datasets that a host's function makes
+
+// What the host's function does; user_data of host_makes().
+struct Making {
+  dist_dataset* handle = nullptr;
+  dist_status code = DIST_OK;
+  const char* reason = nullptr;
+  int calls = 0;
+};
+
+dist_status host_makes(const InputContext& context, dist_dataset** out_dataset, void* user_data) {
+  Making& making = *static_cast<Making*>(user_data);
+  assert_int_equal(context.input_pipeline_id, 3);
+  ++making.calls;
+  *out_dataset = making.handle;
+  return making.reason == nullptr ? making.code : fail(making.code, "%s", making.reason).code();
+}
+
+Status make_by(Making& making, Ref<Dataset>* out) {
+  making.calls = 0;
+  const Status status = DatasetMaker(host_makes, &making).make({4, 3, 8}, out);
+  assert_int_equal(making.calls, 1);
+  return status;
+}
+
+dist_dataset* handle_of(Counted* object) { return reinterpret_cast<dist_dataset*>(object); }
+
+void a_hosts_function_makes_datasets(void**) {
+  MemoryFixture memory;
+  const int64_t rows = 4;
+  float numbers[4] = {1, 2, 3, 4};
+  const dist_tensor tensor{numbers, DIST_F32, 1, &rows, nullptr};
+  DatasetOptions options;
+  options.global_batch_size = 2;
+  Ref<Dataset> dataset;
+  assert_true(Dataset::create_from_tensors(*memory, 2, {&tensor, 1}, options, &dataset).ok());
+  Dataset* found = nullptr;
+  assert_true(Dataset::of(handle_of(dataset.get()), "f", &found).ok());
+  assert_ptr_equal(found, dataset.get());
+
+  // Its reference is handed over: where the function fails, it is let go.
+  Ref<Dataset> out;
+  Making making;
+  making.handle = handle_of(Ref<Dataset>::share(dataset.get()).take());
+  assert_true(make_by(making, &out).ok());
+  assert_ptr_equal(out.get(), dataset.get());
+  out = {};
+  making.handle = handle_of(Ref<Dataset>::share(dataset.get()).take());
+  making.code = DIST_NOT_FOUND;
+  assert_int_equal(make_by(making, &out).code(), DIST_NOT_FOUND);
+  assert_non_null(std::strstr(last_error().message, "NOT_FOUND for input pipeline 3 without a reason"));
+  making.handle = nullptr;
+  making.reason = "no such table";
+  assert_int_equal(make_by(making, &out).code(), DIST_NOT_FOUND);
+  assert_string_equal(last_error().message, "no such table");
+
+  making = {};
+  assert_int_equal(make_by(making, &out).code(), DIST_INVALID_ARGUMENT);
+  assert_non_null(std::strstr(last_error().message, "made no dataset"));
+  ValueRef value;
+  assert_true(Value::copy_tensor(*memory, tensor, &value).ok());
+  making.handle = handle_of(value.get());
+  assert_int_equal(make_by(making, &out).code(), DIST_INVALID_ARGUMENT);
+  assert_non_null(std::strstr(last_error().message, "not a dataset"));
+  assert_null(out.get());
+  assert_int_equal(Dataset::of(making.handle, "f", &found).code(), DIST_INVALID_ARGUMENT);
+  assert_int_equal(Dataset::of(nullptr, "f", &found).code(), DIST_INVALID_ARGUMENT);
+  assert_string_equal(last_error().message, "f(): dataset is NULL");
+}
 
 void each_replicas_rows_have_aligned_memory_of_their_own(void**) {
   MemoryFixture memory;
@@ -277,6 +349,7 @@ int main() {
       cmocka_unit_test(each_replicas_rows_have_aligned_memory_of_their_own),
       cmocka_unit_test(a_pass_waits_for_no_worker),
       cmocka_unit_test(ending_waits_for_the_batch_being_made),
+      cmocka_unit_test(a_hosts_function_makes_datasets),
   };
   return cmocka_run_group_tests_name("input", tests, nullptr, nullptr);
 }

@@ -9,6 +9,7 @@
 #include <initializer_list>
 
 #include "core/inspect/number.hpp"
+#include "tests/enums.h"
 
 extern "C" {
 #include <cmocka.h>
@@ -54,7 +55,7 @@ void all_bits_of_every_dtype_have_room(void**) {
   for (int i = 0; i < 20000; ++i) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     const uint64_t bits = seed ^ (seed >> 29);
-    for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; ++dtype) {
+    for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; ++dtype) {
       char text[kNumberRoom];
       write(dtype, &bits, 'e', text);
       assert_non_null(std::memchr(text, '\0', sizeof text));

@@ -29,9 +29,11 @@ namespace {
 
 constexpr uint64_t kSeed = 20261122;
 constexpr std::size_t kMost = 2000;  // contributions
+// @every dtype
 constexpr dist_dtype kDtypes[] = {DIST_F16, DIST_BF16, DIST_F32,       DIST_F64, DIST_I8,
                                   DIST_U8,  DIST_I16,  DIST_U16,       DIST_I32, DIST_U32,
                                   DIST_I64, DIST_U64,  DIST_COMPLEX64, DIST_BOOL};
+// @every operator but USER: it is no fold of the library's
 constexpr dist_reduce_op kOps[] = {DIST_REDUCE_SUM, DIST_REDUCE_MEAN, DIST_REDUCE_MIN, DIST_REDUCE_MAX,
                                    DIST_REDUCE_PROD};
 

@@ -21,6 +21,7 @@
 #include "core/base/tensor.hpp"
 #include "core/kernel/fp_environment.hpp"
 #include "core/kernel/reduce.hpp"
+#include "tests/enums.h"
 
 extern "C" {
 #include <cmocka.h>
@@ -266,7 +267,7 @@ void stays_within_its_memory(void**) {
     assert_int_equal(mprotect(usable[i], page, PROT_READ | PROT_WRITE), 0);
   }
   for (const char* const* target = kernel_targets(); *target != nullptr; ++target) {
-    for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; ++dtype) {
+    for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; ++dtype) {
       for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; ++op) {
         if (!check_op(op, dtype).ok()) continue;
         const std::size_t size = dtype_size(dtype);
@@ -288,7 +289,7 @@ void stays_within_its_memory(void**) {
 
 void default_is_the_widest(void**) {
   const char* widest = kernel_targets()[0];
-  for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; ++dtype) {
+  for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; ++dtype) {
     for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; ++op) {
       assert_ptr_equal(reinterpret_cast<void*>(reduce_kernel(dtype, op)),
                        reinterpret_cast<void*>(reduce_kernel_of(widest, dtype, op)));
@@ -327,9 +328,9 @@ void host_environment(void**) {
 int main(int argc, char** argv) {
   using namespace dist;
   if (argc > 1 && std::strcmp(argv[1], "--bench") == 0) return bench_reduce_kernels();
-  static dist_dtype dtypes[DIST_BOOL + 1];
+  static dist_dtype dtypes[LAST_DTYPE + 1];
   std::vector<CMUnitTest> tests;
-  for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; ++dtype) {
+  for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; ++dtype) {
     dtypes[dtype] = dtype;
     tests.push_back({dtype_name(dtype), targets_match_scalar, nullptr, nullptr, &dtypes[dtype]});
   }

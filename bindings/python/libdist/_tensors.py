@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 TensorLike = Any
 """What goes in as a tensor: a NumPy array, whatever exports a buffer or has __dlpack__, numbers and lists of them."""
 
+# @every dtype but BF16: NumPy has none
 _NUMPY: dict[int, Any] = {
     DType.F16: np.dtype(np.float16),
     DType.F32: np.dtype(np.float32),

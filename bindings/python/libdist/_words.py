@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 
-from .constants import ENUMS
+from .constants import ENUMS, OF_REPLICAS, DType
 
 _FUNCTIONS = {
+    "dist_average_loss": "average_loss",
     "dist_colocate_enter": "Strategy.colocate",
     "dist_colocate_exit": "Strategy.colocate",
     "dist_dataset_create_from_callback": "Strategy.dataset_from_callback",
@@ -21,6 +22,7 @@ _FUNCTIONS = {
     "dist_replica_enter": "Strategy.enter",
     "dist_replica_leave": "Strategy.enter",
     "dist_run_on_devices": "Replica.run_on_devices",
+    "dist_scale_regularization_loss": "scale_regularization_loss",
     "dist_scope_enter": "Strategy.scope",
     "dist_scope_exit": "Strategy.scope",
     "dist_strategy_create": "Strategy",
@@ -42,17 +44,12 @@ _OWNERS = (
     "checkpoint",
     "topology",
 )
-_OF_REPLICAS = (
-    "all_gather all_gather_value all_reduce all_reduce_value all_to_all barrier broadcast gather_to_root "
-    "halo_exchange merge_call parallel_for permute reduce_apply reduce_scatter reduce_to_root reshard scan scatter "
-    "split_to_logical_devices assign_to_logical_device replicate_to_logical_devices"
-).split()
 
 _FORMS = re.compile(
     r"\bDIST_(?P<enum>" + "|".join(sorted(ENUMS, key=len, reverse=True)) + r")_(?P<member>[A-Z]\w*|\.\.\.)"
     r"|\bDIST_(?P<assign>ASSIGN)\b"
     r"|\bDIST_(?P<limit>MAX_[A-Z_]+)"
-    r"|\bDIST_(?P<dtype>BF16|[FIU]\d+|BOOL|COMPLEX64|\.\.\.)"
+    r"|\bDIST_(?P<dtype>" + "|".join(DType.__members__) + r"|\.\.\.)"
     r"|\bdist_\w+_options\.(?P<option>\w+)"
     r"|\boptions->(?P<given>\w+)"
     r"|(?P<timeout>\btimeout_ns\b)"
@@ -86,7 +83,7 @@ def _function(name: str) -> str:
     owner, _, rest = name.partition("_")
     if rest and owner in _OWNERS:
         return f"{owner.capitalize()}.{rest}"
-    return f"Replica.{name}" if name in _OF_REPLICAS else f"Strategy.{name}"
+    return f"Replica.{name}" if name in OF_REPLICAS else f"Strategy.{name}"
 
 
 def in_python(text: str) -> str:

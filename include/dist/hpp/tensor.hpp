@@ -23,6 +23,7 @@ inline constexpr bool is_element = std::is_same_v<T, bool> || std::is_same_v<T, 
                                     !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> &&
                                     !std::is_same_v<T, char32_t>);
 
+// @every dtype but F16, BF16: C++17 has no type for them
 template <class T>
 constexpr dist_dtype dtype_of() {
   static_assert(is_element<T>, "libdist has no dtype for this element type; make a tensor of a dist_tensor");
@@ -294,6 +295,7 @@ class tensors : public const_tensors {
 
 // ---- Operators -------------------------------------------------------------------------------------------
 
+// @every operator but USER: reduce_with() stands for it
 enum class reduce_op : int32_t {
   sum = DIST_REDUCE_SUM,
   mean = DIST_REDUCE_MEAN,

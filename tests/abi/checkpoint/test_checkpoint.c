@@ -232,6 +232,9 @@ static void the_input_goes_on_where_it_was(void **state) {
   assert_int_equal(older.pass, saved.pass);
   assert_int_equal(older.elements, 99);
   assert_int_equal(older.struct_size, offsetof(dist_position, elements));
+  /* One that has no room is refused before the file is looked at. */
+  older.struct_size = sizeof older.struct_size;
+  assert_int_equal(dist_checkpoint_load(one, "/none", NULL, 0, &options), DIST_INVALID_ARGUMENT);
   assert_ok(dist_strategy_destroy(one));
 }
 

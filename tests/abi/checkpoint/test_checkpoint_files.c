@@ -16,6 +16,7 @@ typedef struct example {
   dist_dtype dtype;
   size_t size;
 } example;
+/* @every dtype */
 static const example examples[] = {
     {"f16", DIST_F16, 2},
     {"bf16", DIST_BF16, 2},

@@ -116,7 +116,7 @@ static void every_op_and_dtype(void **state) {
   for (size_t s = 0; s < COUNT_OF(sizes); s++) {
     dist_strategy *strategy = strategy_of(sizes[s], DIST_THREADS_CALLER);
     for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; op++) {
-      for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; dtype++) {
+      for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; dtype++) {
         if (!allowed(op, dtype)) continue;
         const int64_t line = (int64_t)(96 / size_of(dtype));
         const int64_t lengths[] = {0, 1, line - 1, line, line + 1, 1000};

@@ -61,6 +61,8 @@ static dist_status make_trial(dist_replica *replica, const trial *c) {
   const int32_t right = c->destination == 0 ? (me + 1) % R : c->destination;
   const int32_t left = c->source == 0 ? (me + R - 1) % R : c->source;
   dist_replica *who = c->replica_is_null ? NULL : replica;
+  /* As of `exchanged`.
+     @every collective but NONE, RETURN, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
   switch (c->collective) {
     case DIST_COLLECTIVE_ALL_REDUCE: return dist_all_reduce(who, c->op, from, to, c->n, &c->options);
     case DIST_COLLECTIVE_REDUCE: return dist_reduce_to_root(who, c->op, c->root, from, to, c->n, &c->options);
@@ -72,10 +74,13 @@ static dist_status make_trial(dist_replica *replica, const trial *c) {
     case DIST_COLLECTIVE_GATHER: return dist_gather_to_root(who, c->root, from, to, c->n, &c->options);
     case DIST_COLLECTIVE_ALL_TO_ALL: return dist_all_to_all(who, from, to, c->n, &c->options);
     case DIST_COLLECTIVE_PERMUTE: return dist_permute(who, right, left, from, to, c->n, &c->options);
+    case DIST_COLLECTIVE_BARRIER:
     default: return dist_barrier(who, &c->options);
   }
 }
 
+/* Those of `exchanged` that have tensors.
+ * @every collective but NONE, RETURN, BARRIER, MERGE_CALL, REDUCE_APPLY, HALO_EXCHANGE, RESHARD */
 static const int32_t collectives[] = {DIST_COLLECTIVE_ALL_REDUCE,     DIST_COLLECTIVE_BROADCAST,
                                       DIST_COLLECTIVE_REDUCE,         DIST_COLLECTIVE_GATHER,
                                       DIST_COLLECTIVE_REDUCE_SCATTER, DIST_COLLECTIVE_ALL_GATHER,

@@ -63,7 +63,7 @@ static void every_layout(void **state) {
 
 static void every_dtype(void **state) {
   (void)state;
-  for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; dtype++) {
+  for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; dtype++) {
     for (int style = DENSE; style <= TRANSPOSED; style += TRANSPOSED) {
       const recipe given = {
           .n = 1, .dtypes = {dtype}, .ndim = 2, .axis = 1, .in_style = style, .most = 9, .uneven = 1};

@@ -90,18 +90,20 @@ static dist_status reshard(dist_replica *r, const dist_tensor *in, dist_tensor *
   return dist_reshard(r, &whole, &whole, in, out, NULL);
 }
 
-static const struct {
+typedef struct row {
   const char *name;
   collective call;
   int dense_only; /* of its inputs */
-} collectives[] = {
+} row;
+/* @every collective but NONE, RETURN, BARRIER, MERGE_CALL: they write no tensors */
+static const row collectives[] = {
     {"all_reduce", all_reduce, 0},
-    {"reduce_to_root", reduce_to_root, 0},
+    {"reduce", reduce_to_root, 0},
     {"reduce_scatter", reduce_scatter, 0},
     {"all_gather", all_gather, 0},
-    {"gather_to_root", gather_to_root, 0},
+    {"gather", gather_to_root, 0},
     {"broadcast", broadcast, 0},
-    {"scatter_from_root", scatter_from_root, 0},
+    {"scatter", scatter_from_root, 0},
     {"all_to_all", all_to_all, 0},
     {"scan", scan, 0},
     {"permute", permute, 0},

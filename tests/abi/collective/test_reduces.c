@@ -44,7 +44,7 @@ static void check_all_kinds(recipe given, uint64_t seed) {
 static void every_op_and_dtype(void **state) {
   (void)state;
   for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_USER; op++) {
-    for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; dtype++) {
+    for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; dtype++) {
       for (int style = DENSE; style <= TRANSPOSED; style += TRANSPOSED) {
         for (uint64_t kind = 0; kind < 2; kind++) {
           const recipe given = {.op = op,
@@ -261,7 +261,7 @@ static void identities(void **state) {
   (void)state;
   static exchange e;
   for (dist_reduce_op op = DIST_REDUCE_SUM; op <= DIST_REDUCE_PROD; op++) {
-    for (dist_dtype dtype = DIST_F16; dtype <= DIST_BOOL; dtype++) {
+    for (dist_dtype dtype = DIST_F16; dtype <= LAST_DTYPE; dtype++) {
       if (op == DIST_REDUCE_MEAN || !allowed(op, dtype)) continue;
       for (int style = DENSE; style < STYLES; style++) {
         const recipe given = {.collective = DIST_COLLECTIVE_SCAN,

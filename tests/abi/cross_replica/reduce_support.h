@@ -30,7 +30,7 @@ static inline void assert_fails(dist_status is, dist_status code, const char *me
   assert_string_equal(dist_last_error(), message);
 }
 
-/* One element of a dtype, from and to a small whole number or, for MEAN's result types, any. */
+/* One element of a dtype, from and to a small whole number or, for MEAN's result types, any. @every dtype */
 static inline size_t put(dist_dtype dtype, double number, void *to) {
   const float f32 = (float)number;
   uint32_t bits;
@@ -53,6 +53,8 @@ static inline size_t put(dist_dtype dtype, double number, void *to) {
     case DIST_U16: memcpy(to, &whole, 2); return 2;
     case DIST_I32:
     case DIST_U32: memcpy(to, &whole, 4); return 4;
+    case DIST_I64:
+    case DIST_U64:
     default: memcpy(to, &whole, 8); return 8;
   }
 }
@@ -110,6 +112,7 @@ static inline void assert_reduced(dist_strategy *strategy, dist_reduce_op op, di
   dist_value_release(value);
 }
 
+/* @every dtype but BOOL: it is no number */
 static const dist_dtype numeric[] = {DIST_F16, DIST_BF16, DIST_F32,      DIST_F64, DIST_I8,
                                      DIST_U8,  DIST_I16,  DIST_U16,      DIST_I32, DIST_U32,
                                      DIST_I64, DIST_U64,  DIST_COMPLEX64};

@@ -219,8 +219,10 @@ static void positions_that_are_none(void **state) {
     assert_int_equal(dist_iterator_position(NULL, &far), DIST_INVALID_ARGUMENT);
     assert_ok(dist_iterator_create(dataset, &iterator));
     assert_int_equal(dist_iterator_position(iterator, NULL), DIST_INVALID_ARGUMENT);
-    far.struct_size = 2;
-    assert_int_equal(dist_iterator_position(iterator, &far), DIST_INVALID_ARGUMENT);
+    for (far.struct_size = 0; far.struct_size < 8; far.struct_size++) {
+      assert_fails(dist_iterator_position(iterator, &far), DIST_INVALID_ARGUMENT,
+                   "dist_position.struct_size is");
+    }
     dist_iterator_destroy(iterator);
     dist_dataset_destroy(dataset);
   }

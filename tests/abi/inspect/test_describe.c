@@ -67,12 +67,14 @@ static void elements_of_every_dtype(void **state) {
   int64_t i64[] = {INT64_MIN, INT64_MAX};
   uint64_t u64[] = {0, UINT64_MAX};
   float complex64[] = {1.5f, -2, -0.0f, INFINITY};
-  const struct {
+  typedef struct row {
     dist_dtype dtype;
     const int64_t *shape;
     void *data;
     const char *expected;
-  } rows[] = {
+  } row;
+  /* @every dtype */
+  const row rows[] = {
       {DIST_F16, &four, f16, "f16[4] [0.1, 65500, -inf, -0]"},
       {DIST_BF16, &four, bf16, "bf16[4] [0.1, 3.39e+38, nan, 9e-41]"},
       {DIST_F32, &four, f32, "f32[4] [0.1, 1.6777216e+07, -inf, -0]"},

@@ -277,13 +277,15 @@ static void dlpack_shares_memory_both_ways(void **state) {
 }
 
 static void every_dtype_crosses_dlpack(void **state) {
-  static const struct {
+  typedef struct type {
     dist_dtype dtype;
     uint8_t code, bits;
-  } types[] = {{DIST_F16, 2, 16},       {DIST_BF16, 4, 16}, {DIST_F32, 2, 32}, {DIST_F64, 2, 64},
-               {DIST_I8, 0, 8},         {DIST_U8, 1, 8},    {DIST_I16, 0, 16}, {DIST_U16, 1, 16},
-               {DIST_I32, 0, 32},       {DIST_U32, 1, 32},  {DIST_I64, 0, 64}, {DIST_U64, 1, 64},
-               {DIST_COMPLEX64, 5, 64}, {DIST_BOOL, 6, 8}};
+  } type;
+  /* @every dtype */
+  static const type types[] = {
+      {DIST_F16, 2, 16}, {DIST_BF16, 4, 16}, {DIST_F32, 2, 32},       {DIST_F64, 2, 64}, {DIST_I8, 0, 8},
+      {DIST_U8, 1, 8},   {DIST_I16, 0, 16},  {DIST_U16, 1, 16},       {DIST_I32, 0, 32}, {DIST_U32, 1, 32},
+      {DIST_I64, 0, 64}, {DIST_U64, 1, 64},  {DIST_COMPLEX64, 5, 64}, {DIST_BOOL, 6, 8}};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     uint64_t number = 1;
     const dist_tensor tensor = {&number, types[i].dtype, 0, NULL, NULL};

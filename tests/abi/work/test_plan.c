@@ -10,7 +10,7 @@ enum { ROUNDS = 5, LONGEST = 9 };
 /* ---- Every collective ---- */
 
 typedef struct planned_program {
-  exchange steps[COUNT_OF(all_collectives)];
+  exchange steps[COUNT_OF(exchanged)];
   int64_t bytes_per_pack;
   int rounds;
 } planned_program;
@@ -48,25 +48,25 @@ static dist_status end_round(dist_work *plan, uint64_t way) {
 static dist_status plan_and_play(dist_replica *replica, void *user_data) {
   (void)user_data;
   const int32_t id = dist_replica_id(replica);
-  dist_work *plans[COUNT_OF(all_collectives)] = {NULL};
+  dist_work *plans[COUNT_OF(exchanged)] = {NULL};
   dist_status status = DIST_OK;
-  for (size_t k = 0; k < COUNT_OF(all_collectives) && status == DIST_OK; k++) {
+  for (size_t k = 0; k < COUNT_OF(exchanged) && status == DIST_OK; k++) {
     exchange *e = &program.steps[k];
     const int32_t me = e->group == NULL ? id : dist_group_rank(e->group, id);
     if (me >= 0) status = issue_exchange(replica, e, me, 1, program.bytes_per_pack, &plans[k]);
   }
   for (int round = 0; round < program.rounds; round++) { /* all plans are under way at once */
-    for (size_t k = 0; k < COUNT_OF(all_collectives) && status == DIST_OK; k++) {
+    for (size_t k = 0; k < COUNT_OF(exchanged) && status == DIST_OK; k++) {
       const uint64_t seed = (uint64_t)(round * 100 + id * 10) + k;
       const exchange *e = &program.steps[k];
       const size_t n = e->collective == DIST_COLLECTIVE_BARRIER ? 0 : e->n;
       if (plans[k] != NULL) status = begin_round(plans[k], n, seed);
     }
-    for (size_t k = COUNT_OF(all_collectives); k-- > 0 && status == DIST_OK;)
+    for (size_t k = COUNT_OF(exchanged); k-- > 0 && status == DIST_OK;)
       if (plans[k] != NULL) status = end_round(plans[k], (uint64_t)round + k + (uint64_t)id);
   }
-  for (size_t k = 0; k < COUNT_OF(all_collectives); k++) /* in other orders on different replicas */
-    dist_work_destroy(plans[id % 2 == 0 ? k : COUNT_OF(all_collectives) - 1 - k]);
+  for (size_t k = 0; k < COUNT_OF(exchanged); k++) /* in other orders on different replicas */
+    dist_work_destroy(plans[id % 2 == 0 ? k : COUNT_OF(exchanged) - 1 - k]);
   return status;
 }
 
@@ -83,9 +83,9 @@ static void every_collective(void **state) {
       for (uint64_t round = 0; round < COUNT_OF(packs); round++) {
         program.bytes_per_pack = packs[round];
         program.rounds = ROUNDS;
-        for (size_t k = 0; k < COUNT_OF(all_collectives); k++) {
+        for (size_t k = 0; k < COUNT_OF(exchanged); k++) {
           const int alone = k % 4 == 3; /* in a group of one */
-          recipe given = {.collective = all_collectives[k],
+          recipe given = {.collective = exchanged[k],
                           .members = alone ? 1 : sizes[s],
                           .n = (k + round) % (TENSORS + 1),
                           .ndim = 2,
@@ -105,7 +105,7 @@ static void every_collective(void **state) {
         report error;
         char text[256];
         if (run_on(threads, strategy, plan_and_play, NULL, &error) != DIST_OK) fail_msg("%s", error.message);
-        for (size_t k = 0; k < COUNT_OF(all_collectives); k++) {
+        for (size_t k = 0; k < COUNT_OF(exchanged); k++) {
           const char *wrong = find_wrong(&program.steps[k], text, sizeof text);
           if (wrong != NULL)
             fail_msg("%s, packs of %lld: %s", threads_name(threads), (long long)packs[round], wrong);

@@ -59,7 +59,7 @@ static void check_program(dist_strategy *strategy, int32_t threads, const char *
 }
 
 static recipe recipe_of(int k, int32_t members, uint64_t seed) {
-  recipe given = {.collective = all_collectives[((uint64_t)k + seed) % COUNT_OF(all_collectives)],
+  recipe given = {.collective = exchanged[((uint64_t)k + seed) % COUNT_OF(exchanged)],
                   .op = k % 3 == 0 ? DIST_REDUCE_SUM : DIST_REDUCE_MEAN,
                   .root = k % members,
                   .kind = k % 2 == 0 ? DIST_SCAN_INCLUSIVE : DIST_SCAN_EXCLUSIVE,

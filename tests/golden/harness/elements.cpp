@@ -15,6 +15,7 @@ struct Type {
   dist_dtype dtype;
   std::size_t size;
 };
+// @every dtype
 constexpr Type kTypes[] = {
     {"float16", DIST_F16, 2},         {"bfloat16", DIST_BF16, 2}, {"float32", DIST_F32, 4},
     {"float64", DIST_F64, 8},         {"int8", DIST_I8, 1},       {"uint8", DIST_U8, 1},

@@ -14,6 +14,7 @@ struct Type {
   std::string_view name;
   dist_dtype dtype;
 };
+// @every dtype
 constexpr Type kTypes[] = {{"f16", DIST_F16},       {"bf16", DIST_BF16}, {"f32", DIST_F32}, {"f64", DIST_F64},
                            {"i8", DIST_I8},         {"u8", DIST_U8},     {"i16", DIST_I16}, {"u16", DIST_U16},
                            {"i32", DIST_I32},       {"u32", DIST_U32},   {"i64", DIST_I64}, {"u64", DIST_U64},

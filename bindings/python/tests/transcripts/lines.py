@@ -8,6 +8,7 @@ import numpy as np
 import libdist
 from libdist import DType, Tensor, Value, ValueKind
 
+# @every dtype
 NAMES = {
     "f16": DType.F16,
     "bf16": DType.BF16,

@@ -128,6 +128,7 @@ public final class Elements {
         return size;
     }
 
+    // @every dtype but COMPLEX64: it is no double
     static double read(DType dtype, ByteBuffer from, int i) {
         switch (dtype) {
             case F16:
@@ -161,6 +162,7 @@ public final class Elements {
         }
     }
 
+    // @every dtype but COMPLEX64: it is no double
     private static void write(DType dtype, ByteBuffer to, int i, double value) {
         switch (dtype) {
             case F16:

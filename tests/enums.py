@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the last constant of each enum of the headers, so that tests go through all of an enum: LAST_DTYPE, say.
+
+    enums.py OUTPUT API_JSON
+"""
+import json
+import pathlib
+import sys
+
+# Enums whose constants begin with DIST_ alone; limits have no last one.
+NAMES = {"DIST_OK": "STATUS", "DIST_F16": "DTYPE", "DIST_MAX_REPLICAS": ""}
+
+
+def name_of(names):
+    """"COLLECTIVE", of constants that all begin with DIST_COLLECTIVE_; "" where they have nothing in common."""
+    if names[0] in NAMES:
+        return NAMES[names[0]]
+    common = []
+    for words in zip(*(name.split("_")[1:] for name in names)):
+        if len(set(words)) > 1:
+            break
+        common.append(words[0])
+    return "_".join(common)
+
+
+def main(output, declared):
+    lines = ["/* Written by tests/enums.py from the headers. */", "#ifndef TESTS_ENUMS_H", "#define TESTS_ENUMS_H"]
+    for enum in json.loads(declared.read_text(encoding="utf-8"))["enums"]:
+        name = name_of([one["name"] for one in enum["constants"]])
+        last = max(enum["constants"], key=lambda one: one["value"])
+        if name:
+            lines.append(f"#define LAST_{name} {last['name']}")
+    output.write_text("\n".join(lines + ["#endif\n"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
