@@ -40,23 +40,30 @@ class ReplicaCount {
   GlobalReplica first_{0};
 };
 
-// How messages and reports call a member: a replica, or a logical device of one.
+// How messages and reports call a member: a replica, a logical device of one, or a worker with all its replicas.
 struct MemberName {
   GlobalReplica replica = kNoReplica;
   int32_t device = -1;  // of the replica; -1: all of it
+  int32_t worker = -1;  // -1: not said
 
-  // "replica" or "logical device", and which.
-  constexpr const char* word() const noexcept { return device < 0 ? "replica" : "logical device"; }
-  constexpr int32_t number() const noexcept { return device < 0 ? dist::number(replica) : device; }
+  // "replica", "logical device" or "worker", and which.
+  constexpr const char* word() const noexcept {
+    return device >= 0 ? "logical device" : worker >= 0 && replica == kNoReplica ? "worker" : "replica";
+  }
+  constexpr int32_t number() const noexcept {
+    return device >= 0 ? device : worker >= 0 && replica == kNoReplica ? worker : dist::number(replica);
+  }
 };
 
 // The names of a pool's members, by their rank among all of them.
 struct Naming {
   GlobalReplica first{0};            // rank 0, where the members are replicas
   GlobalReplica whole = kNoReplica;  // whose logical devices the members are; kNoReplica: they are replicas
+  bool workers = false;              // the members are workers
 
   constexpr bool devices() const noexcept { return whole != kNoReplica; }
   constexpr MemberName name(int rank) const noexcept {
+    if (workers) return {kNoReplica, -1, rank};
     if (devices()) return {whole, rank};
     return {GlobalReplica{dist::number(first) + rank}};
   }

@@ -31,6 +31,9 @@ class InProcessNetwork::Endpoint final : public Transport {
     network_.receive(*this, transfer);
   }
   void cancel(Transfer& transfer) noexcept override { network_.cancel(*this, transfer); }
+  void forget(uint32_t generation, uint32_t run) noexcept override {
+    network_.forget(*this, generation, run);
+  }
   void progress() noexcept override {}
   bool lost(int worker) const noexcept override { return network_.at(worker).gone(); }
   int num_connections() const noexcept override {
@@ -56,6 +59,8 @@ class InProcessNetwork::Endpoint final : public Transport {
   // Messages to this worker.
   std::mutex mutex;
   Bucket buckets[kBuckets];
+  uint32_t generation = 0;  // messages of runs before this one are let go
+  uint32_t run = 0;
   std::atomic<Life> life{Life::kAbsent};
   // Bytes that each worker is ahead of this one.
   std::atomic<std::size_t> ahead[kMaxInProcessWorkers];
@@ -190,11 +195,14 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
   Transfer* receive = nullptr;
   Ahead* ahead = nullptr;
   bool gone = false;
+  bool forgotten = false;
   const auto look = [&] {
     gone = from.gone() || to.gone();
-    if (!gone) receive = find(bucket.receives, from.me(), message.key);
+    forgotten = message.key.before(to.generation, to.run);
+    if (gone || forgotten) return true;
+    receive = find(bucket.receives, from.me(), message.key);
     if (receive != nullptr) unlink(*receive);
-    return gone || receive != nullptr;
+    return receive != nullptr;
   };
   bool met;
   {
@@ -216,6 +224,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
   }
   if (!met) return end(transfer, Transfer::End::kDone);
   if (ahead != nullptr) drop(ahead, message.worker);
+  if (forgotten && !gone) return end(transfer, Transfer::End::kDone);
   if (gone) return end(transfer, from.gone() ? Transfer::End::kCancelled : Transfer::End::kLost);
   copy(transfer, *receive);
 }
@@ -257,6 +266,39 @@ void InProcessNetwork::cancel(Endpoint& of, Transfer& transfer) noexcept {
     unlink(transfer);
   }
   end(transfer, Transfer::End::kCancelled);
+}
+
+void InProcessNetwork::forget(Endpoint& of, uint32_t generation, uint32_t run) noexcept {
+  Transfer* ended = nullptr;
+  {
+    const std::scoped_lock lock(of.mutex);
+    of.generation = generation;
+    of.run = run;
+    for (Bucket& bucket : of.buckets) {
+      for (Ahead** at = &bucket.ahead; *at != nullptr;) {
+        Ahead* const ahead = *at;
+        if (!ahead->key.before(generation, run)) {
+          at = &ahead->next;
+          continue;
+        }
+        *at = ahead->next;
+        drop(ahead, of.me());
+      }
+      for (Transfer* each = bucket.sends; each != nullptr;) {
+        Transfer& send = *each;
+        each = each->next;
+        if (!send.message().key.before(generation, run)) continue;
+        unlink(send);
+        send.next = ended;
+        ended = &send;
+      }
+    }
+  }
+  while (ended != nullptr) {
+    Transfer& each = *ended;
+    ended = each.next;
+    end(each, Transfer::End::kDone);
+  }
 }
 
 // Who looks at a mailbox under its lock sees that the worker is gone, or has its transfer ended here.

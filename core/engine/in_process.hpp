@@ -58,6 +58,7 @@ class InProcessNetwork final : public Counted {
   Ahead* copy_ahead(const Transfer& transfer) noexcept;
   void drop(Ahead* ahead, int to) noexcept;
   void cancel(Endpoint& of, Transfer& transfer) noexcept;
+  void forget(Endpoint& of, uint32_t generation, uint32_t run) noexcept;
   void close(Endpoint& of) noexcept;
   void sweep(Endpoint& mailbox, Endpoint& gone) noexcept;
 

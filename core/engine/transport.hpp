@@ -13,6 +13,7 @@
 //     cancel() is acknowledged: the transfer is over soon after, whatever the peer does
 //     a peer that is lost ends what waits for it with kLost; what it sent before is still received
 //     a worker that has not joined yet is waited for
+//     what nobody will ask for any more is let go: forget()
 //     nothing is connected to a worker before the first message from it or to it
 //
 // Whoever waits calls progress(): a transport needs no thread of its own. All functions may be called by any
@@ -34,6 +35,9 @@ struct MessageKey {
   uint32_t part = 0;    // of what one collective sends between two workers
 
   friend constexpr bool operator==(const MessageKey&, const MessageKey&) noexcept = default;
+  constexpr bool before(uint32_t other_generation, uint32_t other_run) const noexcept {
+    return generation != other_generation ? generation < other_generation : run < other_run;
+  }
 };
 
 // One message on its way, in memory of whoever began it.
@@ -108,6 +112,10 @@ class Transport {
                        Transfer& transfer) noexcept = 0;
   // Of this worker. A transfer that is just being copied, or is over, ends as it would have.
   virtual void cancel(Transfer& transfer) noexcept = 0;
+
+  // Messages to this worker of runs before this one are let go, now and when they come: their senders' transfers
+  // end as if they had been received. None of this worker's receives is of such a run.
+  virtual void forget(uint32_t generation, uint32_t run) noexcept = 0;
 
   // Does what is to be done for transfers under way, and returns.
   virtual void progress() noexcept = 0;

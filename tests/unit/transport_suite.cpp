@@ -188,6 +188,37 @@ void cancelled_transfers_are_over(void** state) {
   }
 }
 
+void what_is_forgotten_is_let_go(void** state) {
+  Workers workers(state, 2, 256);
+  const auto sent = pattern(200, 4);
+  std::vector<std::byte> got(200);
+  Transfer sends[3];
+  for (uint64_t i = 0; i < 3; ++i)
+    workers[0].send(1, {.generation = 1, .run = 4, .number = i}, sent.data(), sent.size(), sends[i]);
+  workers.settle();
+  // One was within the credit.
+  assert_int_equal(sends[0].over() + sends[1].over() + sends[2].over(), 1);
+  workers[1].forget(1, 4);
+  workers.settle();
+  assert_int_equal(sends[0].over() + sends[1].over() + sends[2].over(), 1);
+  workers[1].forget(1, 5);
+  for (Transfer& send : sends) assert_end(workers.wait(send), kDone);
+  // One that comes late, of an earlier generation too, and one that is wanted.
+  Transfer send;
+  for (const MessageKey key : {MessageKey{.generation = 1, .run = 4, .number = 9}, MessageKey{.run = 9}}) {
+    for (int i = 0; i < 5; ++i) {
+      workers[0].send(1, key, sent.data(), sent.size(), send);
+      assert_end(workers.wait(send), kDone);
+    }
+  }
+  Transfer receive;
+  workers[0].send(1, {.generation = 1, .run = 5}, sent.data(), sent.size(), send);
+  workers[1].receive(0, {.generation = 1, .run = 5}, got.data(), got.size(), receive);
+  assert_end(workers.wait(receive), kDone);
+  assert_end(workers.wait(send), kDone);
+  assert_memory_equal(got.data(), sent.data(), sent.size());
+}
+
 void who_is_lost_ends_what_waits_for_it(void** state) {
   Workers workers(state, 3, 1024);
   const auto sent = pattern(1000, 9);
@@ -410,6 +441,7 @@ std::vector<CMUnitTest> tests_of(TransportSuite& suite) {
   ADD(senders_run_ahead_by_the_credit);
   ADD(another_size_is_a_misfit);
   ADD(cancelled_transfers_are_over);
+  ADD(what_is_forgotten_is_let_go);
   ADD(who_is_lost_ends_what_waits_for_it);
   ADD(who_has_not_joined_is_waited_for);
   ADD(the_listener_is_told);

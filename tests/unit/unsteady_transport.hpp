@@ -69,6 +69,7 @@ class UnsteadyTransport final : public Transport {
     }
     inner_.progress();
   }
+  void forget(uint32_t generation, uint32_t run) noexcept override { inner_.forget(generation, run); }
   bool lost(int worker) const noexcept override { return inner_.lost(worker); }
   int num_connections() const noexcept override { return inner_.num_connections(); }
   void listen(TransportListener* listener) noexcept override {
