@@ -262,6 +262,22 @@ const Signature* expected_of(const Evidence& evidence) noexcept {
   return nullptr;
 }
 
+// What all reports begin with.
+void open(const Evidence& evidence, ErrorRecord& error, Text& text) noexcept {
+  error.of_all = true;
+  error.sequence = evidence.sequence;
+  error.group = evidence.group;
+  if (const Signature* expected = expected_of(evidence)) {
+    error.collective = static_cast<int32_t>(expected->collective);
+    describe(*expected, error.expected, sizeof error.expected);
+    copy_text(error.tag, expected->tag);
+    text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
+    if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
+    if (evidence.group != 0) text.add(" of group %d", evidence.group);
+    text.add(": ");
+  }
+}
+
 }  // namespace
 
 void hint_to_mend(ErrorRecord& error, const MemberName& failed) noexcept {
@@ -369,22 +385,18 @@ bool decidable(const Evidence& evidence) noexcept {
   return true;
 }
 
+ErrorRecord opening(const Evidence& evidence) noexcept {
+  ErrorRecord error;
+  Text text(error.message);
+  open(evidence, error, text);
+  return error;
+}
+
 ErrorRecord verdict(const Evidence& evidence) noexcept {
   ErrorRecord error;
-  error.of_all = true;
-  error.sequence = evidence.sequence;
-  error.group = evidence.group;
   int culprit = -1;
   Text text(error.message);
-  if (const Signature* expected = expected_of(evidence)) {
-    error.collective = static_cast<int32_t>(expected->collective);
-    describe(*expected, error.expected, sizeof error.expected);
-    copy_text(error.tag, expected->tag);
-    text.add("%s #%lld", called_name(*expected), static_cast<long long>(evidence.sequence));
-    if (expected->tag[0] != '\0') text.add(" (tag %s)", expected->tag);
-    if (evidence.group != 0) text.add(" of group %d", evidence.group);
-    text.add(": ");
-  }
+  open(evidence, error, text);
   switch (evidence.trouble) {
     case Trouble::kCancelled:
       error.code = DIST_CANCELLED;

@@ -101,5 +101,7 @@ bool decidable(const Evidence& evidence) noexcept;
 // all that differ from the lowest id; for a deadline, the members that did not come. Who is missing at the
 // run's deadline need not be why it is over: the message says how long the others had waited.
 ErrorRecord verdict(const Evidence& evidence) noexcept;
+// What every report on these signatures begins with, for one whose reason lies elsewhere.
+ErrorRecord opening(const Evidence& evidence) noexcept;
 
 }  // namespace dist

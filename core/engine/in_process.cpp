@@ -59,8 +59,9 @@ class InProcessNetwork::Endpoint final : public Transport {
   // Messages to this worker.
   std::mutex mutex;
   Bucket buckets[kBuckets];
-  uint32_t generation = 0;  // messages of runs before this one are let go
-  uint32_t run = 0;
+  // Messages of runs before this one are let go.
+  uint32_t first_generation = 0;
+  uint32_t first_run = 0;
   std::atomic<Life> life{Life::kAbsent};
   // Bytes that each worker is ahead of this one.
   std::atomic<std::size_t> ahead[kMaxInProcessWorkers];
@@ -198,7 +199,7 @@ void InProcessNetwork::send(Endpoint& from, Transfer& transfer) noexcept {
   bool forgotten = false;
   const auto look = [&] {
     gone = from.gone() || to.gone();
-    forgotten = message.key.before(to.generation, to.run);
+    forgotten = message.key.before(to.first_generation, to.first_run);
     if (gone || forgotten) return true;
     receive = find(bucket.receives, from.me(), message.key);
     if (receive != nullptr) unlink(*receive);
@@ -272,8 +273,8 @@ void InProcessNetwork::forget(Endpoint& of, uint32_t generation, uint32_t run) n
   Transfer* ended = nullptr;
   {
     const std::scoped_lock lock(of.mutex);
-    of.generation = generation;
-    of.run = run;
+    of.first_generation = generation;
+    of.first_run = run;
     for (Bucket& bucket : of.buckets) {
       for (Ahead** at = &bucket.ahead; *at != nullptr;) {
         Ahead* const ahead = *at;

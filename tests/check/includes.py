@@ -11,7 +11,7 @@ BELOW = {  # part of core/ -> the parts that it stands on directly
     "kernel": ["base"],
     "trace": ["base"],
     "engine": ["base"],
-    "comm": ["kernel", "trace"],
+    "comm": ["kernel", "trace", "engine"],
     "topology": ["kernel"],
     "collective": ["comm", "topology"],
     "async": ["collective"],

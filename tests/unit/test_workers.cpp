@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/comm/workers.hpp and core/collective/worker_collective.hpp: workers of one process, each with a group and a
+// thread for each member. What they write is what one group of all members writes; and whatever happens to one of
+// them, all of them come back.
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/collective/worker_collective.hpp"
+#include "core/engine/in_process.hpp"
+#include "core/kernel/fp_environment.hpp"
+#include "tests/unit/counting_memory.hpp"
+#include "tests/unit/exchange_cases.hpp"
+#include "tests/unit/unsteady_transport.hpp"
+
+namespace dist {
+namespace {
+
+constexpr uint64_t kSeed = 20261122;
+
+// What a member's function came to.
+struct Outcome {
+  Status status;
+  ErrorRecord error;
+};
+
+class Cluster {
+ public:
+  struct Options {
+    bool unsteady = false;
+    int64_t lose_at = -1;  // the message before which worker `victim` is lost
+    int victim = 0;
+    std::size_t most_bytes = std::size_t{1} << 30;
+    uint64_t seed = kSeed;
+  };
+
+  // `members` of each worker.
+  Cluster(const std::vector<int>& members, const Options& options)
+      : network_(make_counted<InProcessNetwork>(*memory_, static_cast<int>(members.size()),
+                                                std::size_t{1} << 16)) {
+    WaitPolicy policy;
+    policy.spin_ns = 1000;
+    policy.oversubscribed = true;
+    fate_.lose_at = options.lose_at;
+    GlobalReplica first{0};
+    for (std::size_t w = 0; w < members.size(); ++w) {
+      Transport* transport = nullptr;
+      assert_true(network_->join(static_cast<int>(w), &transport).ok());
+      if (static_cast<int>(w) == options.victim) fate_.victim = transport;
+      Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
+      worker.transport = transport;
+      if (options.unsteady) {
+        worker.unsteady = std::make_unique<UnsteadyTransport>(*transport, fate_, options.seed + w);
+        worker.transport = worker.unsteady.get();
+      }
+      worker.group = std::make_unique<Group>(*memory_, members[w], policy, Host{}, 0,
+                                             Membership{.naming = {.first = first}});
+      worker.meeting =
+          std::make_unique<WorkerMeeting>(*memory_, *worker.transport, *worker.group, Host{},
+                                          WorkerMeeting::Options{members, 0, options.most_bytes});
+      first = GlobalReplica{number(first) + members[w]};
+    }
+  }
+  ~Cluster() { workers_.clear(); }
+
+  int size() const noexcept { return workers_[0]->meeting->num_members(); }
+  WorkerMeeting& meeting(int worker) { return *workers_[static_cast<std::size_t>(worker)]->meeting; }
+  Group& group(int worker) { return *workers_[static_cast<std::size_t>(worker)]->group; }
+  Transport& transport(int worker) { return *workers_[static_cast<std::size_t>(worker)]->transport; }
+
+  using Function = std::function<Status(const Member& member, WorkerMeeting& meeting, int rank)>;
+
+  // A run on every worker, each with a thread for each member. Outcomes by rank among all members.
+  std::vector<Outcome> run(const Function& function) {
+    std::vector<Outcome> outcomes(static_cast<std::size_t>(size()));
+    std::vector<std::thread> threads;
+    for (auto& each : workers_) {
+      each->group->begin_run({});
+      each->meeting->begin_run();
+      each->inside = each->group->size();
+    }
+    for (auto& each : workers_) {
+      for (int me = 0; me < each->group->size(); ++me) {
+        threads.emplace_back([&, me, worker = each.get()] {
+          const int rank = worker->meeting->first() + me;
+          Outcome& outcome = outcomes[static_cast<std::size_t>(rank)];
+          const Member member{*worker->group, me, nullptr, 0, 1 << 20};
+          outcome.status = function(member, *worker->meeting, rank);
+          if (!outcome.status.ok()) outcome.error = last_error();
+          ErrorRecord own = outcome.error;
+          if (own.culprit.replica == kNoReplica && !own.of_all) own.culprit = worker->group->name(me);
+          worker->group->leave(me, outcome.status, own);
+          if (!outcome.status.ok()) {
+            const std::scoped_lock lock(worker->mutex);
+            if (!worker->failure) worker->failure = own;
+          }
+          if (worker->inside.fetch_sub(1) != 1) return;
+          const ErrorRecord why = worker->failure.value_or(ErrorRecord{});
+          worker->failure.reset();
+          worker->meeting->leave(Status(why.code), why);
+        });
+      }
+    }
+    for (std::thread& each : threads) each.join();
+    return outcomes;
+  }
+
+ private:
+  struct Worker {
+    Transport* transport = nullptr;
+    std::unique_ptr<UnsteadyTransport> unsteady;
+    std::unique_ptr<Group> group;
+    std::unique_ptr<WorkerMeeting> meeting;
+    std::atomic<int> inside{0};
+    std::mutex mutex;
+    std::optional<ErrorRecord> failure;
+  };
+
+  CountingMemory memory_;
+  Ref<InProcessNetwork> network_;
+  UnsteadyTransport::Fate fate_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+std::string text_of(const std::vector<int>& members) {
+  std::string text;
+  for (const int each : members) text += (text.empty() ? "" : "+") + std::to_string(each);
+  return text;
+}
+
+// Every collective, on one tensor and on lists, over layouts of the same number of members.
+void all_layouts_write_the_same(void** state) {
+  const bool unsteady = *state != nullptr;
+  const std::vector<std::vector<int>> layouts = {{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {1, 2, 1}};
+  for (const std::vector<int>& layout : layouts) {
+    std::mt19937_64 random(kSeed);
+    Cluster cluster(layout, {.unsteady = unsteady});
+    for (const Case& each : kCases) {
+      for (const std::size_t n : {std::size_t{1}, std::size_t{3}}) {
+        for (int turn = 0; turn < 3; ++turn) {
+          Members members(each, 4, n, random);
+          const auto expected = members.together();
+          const auto outcomes =
+              cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+                Call call = members[rank].call;
+                call.offsets = nullptr;
+                return worker_collective(member, meeting, call);
+              });
+          for (const Outcome& outcome : outcomes) {
+            if (!outcome.status.ok())
+              std::printf("# %s: %s\n", text_of(layout).c_str(), outcome.error.message);
+            assert_true(outcome.status.ok());
+          }
+          if (members.take() == expected) continue;
+          std::printf("# %s of %zu tensors over %s members\n", traits_of(each.collective).name, n,
+                      text_of(layout).c_str());
+          assert_true(false);
+        }
+      }
+    }
+  }
+}
+
+// An all_reduce SUM of one number, `times` in a row.
+Status sum(const Member& member, WorkerMeeting& meeting, int rank, int times, double* out) {
+  for (int i = 0; i < times; ++i) {
+    double in = rank + i;
+    const dist_tensor from{&in, DIST_F64, 0, nullptr, nullptr};
+    const dist_tensor to{out, DIST_F64, 0, nullptr, nullptr};
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = DIST_REDUCE_SUM;
+    call.in = &from;
+    call.out = &to;
+    call.n = 1;
+    DIST_TRY(worker_collective(member, meeting, call));
+  }
+  return kOk;
+}
+
+void sixteen_workers_meet_often(void**) {
+  Cluster cluster(std::vector<int>(16, 1), {});
+  std::vector<double> got(16);
+  for (int run = 0; run < 3; ++run) {
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+      return sum(member, meeting, rank, 20, &got[static_cast<std::size_t>(rank)]);
+    });
+    for (std::size_t r = 0; r < 16; ++r) {
+      assert_true(outcomes[r].status.ok());
+      assert_true(got[r] == 120 + 16 * 19);
+    }
+  }
+}
+
+// All failed outcomes have one text, which has these words.
+void assert_all_say(const std::vector<Outcome>& outcomes, dist_status code, int worker,
+                    std::initializer_list<const char*> words) {
+  for (const Outcome& each : outcomes) {
+    if (each.status.code() != code || std::strcmp(each.error.message, outcomes[0].error.message) != 0)
+      std::printf("# %s: %s\n", status_name(each.status.code()), each.error.message);
+    assert_int_equal(each.status.code(), code);
+    assert_int_equal(each.error.culprit.worker, worker);
+    assert_string_equal(each.error.message, outcomes[0].error.message);
+  }
+  for (const char* word : words) {
+    if (std::strstr(outcomes[0].error.message, word) == nullptr)
+      std::printf("# %s\n", outcomes[0].error.message);
+    assert_non_null(std::strstr(outcomes[0].error.message, word));
+  }
+}
+
+void works_again(Cluster& cluster) {
+  double got[DIST_MAX_REPLICAS];
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+    return sum(member, meeting, rank, 3, &got[rank]);
+  });
+  const int n = cluster.size();
+  for (int r = 0; r < n; ++r) {
+    if (!outcomes[static_cast<std::size_t>(r)].status.ok())
+      std::printf("# %s\n", outcomes[static_cast<std::size_t>(r)].error.message);
+    assert_true(outcomes[static_cast<std::size_t>(r)].status.ok());
+    assert_true(got[r] == n * (n - 1) / 2 + 2 * n);
+  }
+}
+
+void workers_that_disagree_are_told_so(void**) {
+  for (const int odd : {0, 1, 2}) {
+    Cluster cluster({2, 2, 2}, {});
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+      double got = 0;
+      DIST_TRY(sum(member, meeting, rank, 2, &got));
+      const double in[2] = {1, 2};
+      double out[2];
+      const int64_t shape[] = {rank / 2 == odd ? 2 : 1};
+      const dist_tensor from{const_cast<double*>(in), DIST_F64, 1, shape, nullptr};
+      const dist_tensor to{out, DIST_F64, 1, shape, nullptr};
+      Call call;
+      call.collective = Collective::kAllReduce;
+      call.op = DIST_REDUCE_MAX;
+      call.in = &from;
+      call.out = &to;
+      call.n = 1;
+      return worker_collective(member, meeting, call);
+    });
+    assert_all_say(outcomes, DIST_INVALID_ARGUMENT, odd,
+                   {"all_reduce #3: the workers disagree: worker", "f64[2]", "f64[1]"});
+    works_again(cluster);
+  }
+}
+
+void who_fails_is_named_with_its_replica(void**) {
+  for (const int who : {0, 3, 5}) {
+    Cluster cluster({2, 2, 2}, {});
+    const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+      double got = 0;
+      DIST_TRY(sum(member, meeting, rank, 2, &got));
+      if (rank == who) return invalid_argument("no more data");
+      return sum(member, meeting, rank, 1, &got);
+    });
+    for (int r = 0; r < 6; ++r) {
+      const Outcome& each = outcomes[static_cast<std::size_t>(r)];
+      if (r == who) {
+        assert_int_equal(each.status.code(), DIST_INVALID_ARGUMENT);
+        continue;
+      }
+      assert_int_equal(each.status.code(), DIST_ABORTED);
+      assert_non_null(std::strstr(each.error.message, "no more data"));
+      if (number(each.error.culprit.replica) != who)
+        std::printf("# %d of %d: %s\n", r, who, each.error.message);
+      assert_int_equal(number(each.error.culprit.replica), who);
+      // Those of its own worker have its group's report.
+      if (r / 2 != who / 2) assert_int_equal(each.error.culprit.worker, who / 2);
+    }
+    works_again(cluster);
+  }
+}
+
+void who_returns_early_is_named(void**) {
+  for (const int early : {0, 1}) {
+    Cluster cluster({1, 1, 1}, {});
+    auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+      double got = 0;
+      return sum(member, meeting, rank, rank == early ? 2 : 3, &got);
+    });
+    assert_true(outcomes[static_cast<std::size_t>(early)].status.ok());
+    outcomes.erase(outcomes.begin() + early);
+    for (const Outcome& each : outcomes) {
+      assert_int_equal(each.status.code(), DIST_ABORTED);
+      assert_int_equal(each.error.culprit.worker, early);
+      assert_non_null(std::strstr(each.error.message, "returned early"));
+      // Without the leader everybody speaks for itself, and says so.
+      if ((std::strstr(each.error.message, "has not heard") != nullptr) != (early == 0))
+        std::printf("# %s\n", each.error.message);
+      assert_int_equal(std::strstr(each.error.message, "has not heard from worker 0") != nullptr, early == 0);
+    }
+    works_again(cluster);
+  }
+}
+
+void who_does_not_come_is_named_after_the_deadline(void**) {
+  for (const int late : {0, 2}) {
+    Cluster cluster({1, 2, 1}, {});
+    std::atomic<int> back{0};
+    auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+      double got = 0;
+      DIST_TRY(sum(member, meeting, rank, 1, &got));
+      Member hurried = member;
+      hurried.timeout_ns = 20'000'000;
+      if (meeting.me() == late) {
+        // It comes when all others have gone.
+        while (back.load() != 4 - member.group.size()) std::this_thread::yield();
+        return kOk;
+      }
+      const Status status = sum(hurried, meeting, rank, 1, &got);
+      back.fetch_add(1);
+      return status;
+    });
+    for (int r = 0; r < 4; ++r) {
+      const Outcome& each = outcomes[static_cast<std::size_t>(r)];
+      if (r == (late == 0 ? 0 : 3)) {
+        assert_true(each.status.ok());
+        continue;
+      }
+      assert_int_equal(each.status.code(), DIST_DEADLINE_EXCEEDED);
+      assert_int_equal(each.error.culprit.worker, late);
+      assert_non_null(std::strstr(each.error.message, "did not arrive"));
+    }
+    works_again(cluster);
+  }
+}
+
+void a_cancelled_worker_ends_all(void**) {
+  Cluster cluster({2, 2}, {});
+  std::atomic<int> waiting{0};
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) -> Status {
+    double got = 0;
+    DIST_TRY(sum(member, meeting, rank, 1, &got));
+    if (meeting.me() == 1) {
+      // The members of worker 0 wait for it: theirs is a collective that this worker never comes to.
+      while (waiting.load() != 2) std::this_thread::yield();
+      if (member.me == 0) cluster.group(0).cancel("enough");
+      return kOk;
+    }
+    waiting.fetch_add(1);
+    return sum(member, meeting, rank, 1, &got);
+  });
+  for (int r = 0; r < 2; ++r) {
+    // The others' leaving may be seen first.
+    const Outcome& each = outcomes[static_cast<std::size_t>(r)];
+    assert_true(each.status.code() == DIST_CANCELLED || each.status.code() == DIST_ABORTED);
+    assert_string_equal(each.error.message, outcomes[0].error.message);
+  }
+  works_again(cluster);
+}
+
+void more_than_the_limit_is_refused(void**) {
+  Cluster cluster({1, 1}, {.most_bytes = 100});
+  const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int) -> Status {
+    std::vector<double> numbers(20);
+    const int64_t shape[] = {20};
+    const dist_tensor tensor{numbers.data(), DIST_F64, 1, shape, nullptr};
+    Call call;
+    call.collective = Collective::kAllReduce;
+    call.op = DIST_REDUCE_SUM;
+    call.in = call.out = &tensor;
+    call.n = 1;
+    return worker_collective(member, meeting, call);
+  });
+  for (const Outcome& each : outcomes) {
+    assert_int_equal(each.status.code(), DIST_RESOURCE_EXHAUSTED);
+    assert_non_null(std::strstr(each.error.message, "100 bytes"));
+  }
+}
+
+// One worker is lost at each message that there is: all members come back, and what went well is right.
+void a_worker_may_be_lost_at_any_message(void**) {
+  constexpr int kTimes = 3;
+  int failed_runs = 0;
+  int64_t lose_at = 0;
+  for (bool lost = true; lost; ++lose_at) {
+    for (const int victim : {0, 1}) {
+      Cluster cluster({2, 1, 1}, {.unsteady = true,
+                                  .lose_at = lose_at,
+                                  .victim = victim,
+                                  .seed = kSeed + static_cast<uint64_t>(lose_at)});
+      double got[4] = {};
+      const auto outcomes = cluster.run([&](const Member& member, WorkerMeeting& meeting, int rank) {
+        return sum(member, meeting, rank, kTimes, &got[rank]);
+      });
+      lost = cluster.transport(victim == 0 ? 1 : 0).lost(victim);
+      for (std::size_t r = 0; r < 4; ++r) {
+        if (outcomes[r].status.ok()) {
+          assert_true(got[r] == 6 + 4 * (kTimes - 1));
+          continue;
+        }
+        ++failed_runs;
+        assert_true(outcomes[r].error.message[0] != '\0');
+        assert_true(lost);
+      }
+    }
+  }
+  // At least the messages of all collectives were tried.
+  assert_true(lose_at > kTimes * 6);
+  assert_true(failed_runs > kTimes * 6);
+}
+
+}  // namespace
+}  // namespace dist
+
+int main() {
+  using namespace dist;
+  std::printf("# seed %" PRIu64 "\n", kSeed);
+  static int unsteady = 1;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(all_layouts_write_the_same),
+      {"all_layouts_write_the_same, unsteady", all_layouts_write_the_same, nullptr, nullptr, &unsteady},
+      cmocka_unit_test(sixteen_workers_meet_often),
+      cmocka_unit_test(workers_that_disagree_are_told_so),
+      cmocka_unit_test(who_fails_is_named_with_its_replica),
+      cmocka_unit_test(who_returns_early_is_named),
+      cmocka_unit_test(who_does_not_come_is_named_after_the_deadline),
+      cmocka_unit_test(a_cancelled_worker_ends_all),
+      cmocka_unit_test(more_than_the_limit_is_refused),
+      cmocka_unit_test(a_worker_may_be_lost_at_any_message),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
