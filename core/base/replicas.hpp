@@ -43,11 +43,13 @@ class ReplicaCount {
 // How messages and reports call a member: a replica, or a logical device of one.
 struct MemberName {
   GlobalReplica replica = kNoReplica;
-  int32_t device = -1;  // of the replica; -1: all of it
+  int32_t logical_device = -1;  // of the replica; -1: the whole replica
 
   // "replica" or "logical device", and which.
-  constexpr const char* word() const noexcept { return device < 0 ? "replica" : "logical device"; }
-  constexpr int32_t number() const noexcept { return device < 0 ? dist::number(replica) : device; }
+  constexpr const char* word() const noexcept { return logical_device < 0 ? "replica" : "logical device"; }
+  constexpr int32_t number() const noexcept {
+    return logical_device < 0 ? dist::number(replica) : logical_device;
+  }
 };
 
 // The names of a pool's members, by their rank among all of them.
